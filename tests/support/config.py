@@ -18,6 +18,7 @@ from rooda.config.inspect import Inspection, inspect
 from rooda.config.kinds import Boolean, Dollars, Integer, Kind, Seconds, Size
 from rooda.config.layers import Layer
 from rooda.config.locate import CONFIG_NAME
+from rooda.config.notify_kinds import AddressList, MomentList
 from rooda.config.origin import Tier
 from rooda.config.prepare import Prepared, RunRequest, prepare
 from rooda.config.problems import Problem
@@ -144,6 +145,11 @@ def sample(setting: Setting[Any]) -> Sample:  # noqa: C901, PLR0912 - a table, o
         case OneOf():
             word = next(w for w in reversed(setting.kind.options) if w != setting.default)
             return Sample(json.dumps(word), word, word)
+        case MomentList():
+            return Sample("[waiting, end]", "waiting,end", ("waiting", "end"))
+        case AddressList():
+            address = "json://127.0.0.1:9/hook"
+            return Sample(f"[{address}]", address, (address,))
         case LabelList():
             return Sample("[gpu, big]", "gpu,big", ("gpu", "big"))
         case DatabaseUrl():

@@ -18,6 +18,7 @@ from rooda.config.flag_names import IN_FILES
 from rooda.config.fleet_values import resolve_fleet
 from rooda.config.layers import FILE_RUN, Layers
 from rooda.config.locate import read_layers
+from rooda.config.notify_checks import check_notify
 from rooda.config.origin import Tier
 from rooda.config.problems import Problem, Severity, in_order
 from rooda.config.resolve import Values, resolve
@@ -50,6 +51,7 @@ def inspect(
     problems += check_procedures(layers, commands, {})
     problems += check_zero_counts(layers, procedure)
     values = resolve(layers, procedure)
+    problems += check_notify(values)
     problems += _prompts(layers)
     problems += _commands(layers, world)
     fleet = resolve_fleet(world, layers, {}, problems)

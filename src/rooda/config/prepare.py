@@ -33,6 +33,7 @@ from rooda.config.flag_names import FlagNames
 from rooda.config.git_checks import check_clean, check_git
 from rooda.config.layers import FILE_RUN, Layer, Layers, PhaseValue
 from rooda.config.locate import read_layers
+from rooda.config.notify_checks import check_notify
 from rooda.config.plan import CurrentTask, FixedTask, Plan, PromptTemplate, TaskSource
 from rooda.config.problems import Problem, Severity, errors, in_order
 from rooda.config.prompting import choose_contexts, choose_file, choose_phases
@@ -43,6 +44,7 @@ from rooda.config.settings import (
     AI_CMD_FALLBACKS,
     ENV,
     MAX_PROMPT_SIZE,
+    NOTIFY_URLS,
     SIGNALS_SUCCESS,
     WORKING_DIR,
 )
@@ -156,7 +158,9 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     root = world.folder if own is None else own.root
     workspace, project = world.workspace(root), world.project(root)
     working_dir = Path(values[WORKING_DIR] or root)
-    environ = with_changes(world.environ, values[ENV])
+    # Neither agents nor hooks send messages for the user: they get no addresses of services.
+    own_variables: Mapping[str, str | None] = values[ENV]
+    environ = with_changes(world.environ, {NOTIFY_URLS.variable: None, **own_variables})
     tools = Tools(environ, [workspace, *([project] if project else []), working_dir])
     command, agents = _agents(layers, values, request, root, problems)
     checks = _config_above(layers, request)
@@ -245,6 +249,7 @@ def _check_values(layers: Layers, values: Values, request: RunRequest) -> Iterat
     yield from check_zero_counts(layers, request.procedure)
     yield from check_signal_words(values)
     yield from warn_of_iterations(layers.cli, values)
+    yield from check_notify(values)
 
 
 def _has_prompt(

@@ -28,6 +28,7 @@ class Setting(Struct, Generic[T], frozen=True, eq=False):
     `group` is its section of the help. `label`, `flag` and `fix` (the advice for a wrong value)
     replace what would follow from the key and the kind, and so does `placeholder`, the name of
     the value in the help. The flag of a `common` setting is in `--help`, not only in `--help-all`.
+    A setting that `is_secret` has no flag: other users of the machine can read command lines.
     """
 
     key: str
@@ -45,6 +46,7 @@ class Setting(Struct, Generic[T], frozen=True, eq=False):
     fix: str = ""
     placeholder: str = ""
     common: bool = False
+    is_secret: bool = False
     place: str = LOOP
 
     @property
@@ -59,7 +61,9 @@ class Setting(Struct, Generic[T], frozen=True, eq=False):
 
     @property
     def flag_name(self) -> str:
-        """The long flag: `--iteration-timeout`."""
+        """The long flag: `--iteration-timeout`; empty for a secret, which has none."""
+        if self.is_secret:
+            return ""
         return self.flag or "--" + self.key.replace("_", "-").replace(".", "-")
 
     @property

@@ -12,6 +12,7 @@ from typing import Any
 from rooda.config.auto_kind import AutoBoolean
 from rooda.config.hook_kind import HookList
 from rooda.config.kinds import Age, Boolean, Dollars, Integer, Seconds, Size, Timeout
+from rooda.config.notify_kinds import AddressList, MomentList
 from rooda.config.setting import Setting, optional, setting
 from rooda.config.text_kinds import (
     FolderText,
@@ -36,6 +37,7 @@ RUN, AGENT, OUTPUT, POLICY = "Iterations", "Agent", "Output", "Policy"
 LIMITS = "Limits of agents"
 GIT, HOOKS, RECORD = "Verify and git", "Hooks", "Record"
 SANDBOX = "Sandbox"
+NOTIFY = "Notifications"
 SANDBOXES = ("none", "bwrap", "command")
 SANDBOX_NAMES = ("workspace", "cwd", "home")
 
@@ -239,6 +241,15 @@ HISTORY_KEEP_RUNS = optional("history.keep_runs", Integer(1), None, RECORD,
     "How many runs to keep at most")
 HISTORY_MAX_IN_MEMORY = setting("history.max_in_memory", Integer(1), 100, RECORD,
     "How many iterations rooda keeps in memory")
+
+# -- notifications -------------------------------------------------------------------------------
+
+NOTIFY_URLS = setting("notify.urls", AddressList(), (), NOTIFY,
+    "Services that get a message, as addresses of apprise, such as ntfy://TOPIC; they are secrets",
+    is_secret=True)
+NOTIFY_ON = optional("notify.on", MomentList(), ("end",), NOTIFY,
+    "When to send a message: at the end of the run, after a failed iteration, when the run waits, "
+    "when the agent signals FAILURE (blocked)")
 
 # -- output ------------------------------------------------------------------------------------
 

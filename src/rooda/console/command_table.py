@@ -61,6 +61,8 @@ COMMANDS: Mapping[str, CommandRow] = {
         "Show, check and describe the configuration."),
     "doctor": CommandRow("doctor", "doctor", "Set up",
         "Check agents, git, disk and configuration, and advise what to do."),
+    "notify": CommandRow("notify", "notify", "Set up",
+        "Show where messages about runs go, and when; with --test: send one now."),
     "selftest": CommandRow("selftest", "selftest", "Set up",
         "Let misbehaving agents loose on this machine, and show which promises of rooda hold."),
     "completion": CommandRow("setup", "completion", "Set up",

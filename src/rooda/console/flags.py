@@ -41,6 +41,8 @@ _ASSIGNMENT = re.compile(r"^((?:--env=)?[A-Za-z_][A-Za-z0-9_]*=).*", re.DOTALL)
 
 Flags = dict[str, tuple[str, str]]
 
+_WITH_FLAG = tuple(setting for setting in SETTINGS if setting.flag_name)
+
 
 class MergeRules(Struct, frozen=True):
     """How flags given now replace those of an earlier start. The sets hold names of parameters.
@@ -183,7 +185,7 @@ RULES = MergeRules(
 def run_options() -> tuple[click.Parameter, ...]:
     """Return every flag of a run; a short cut follows the setting that it stands for."""
     options: list[click.Parameter] = []
-    for setting in SETTINGS:
+    for setting in _WITH_FLAG:
         options.append(setting_option(setting))
         options += _SHORT_CUTS.get(setting.key, [])
     options += [
@@ -302,7 +304,7 @@ def given_flags(parameters: Mapping[str, Any]) -> Flags:
         flags[SHOW_AI_OUTPUT.key] = ("--verbose", "true")
     if parameters["quiet"]:
         flags[LOG_LEVEL.key] = ("--quiet", "warn")
-    for setting in SETTINGS:
+    for setting in _WITH_FLAG:
         value = parameters[_parameter(setting)]
         if value is None or value == ():
             continue

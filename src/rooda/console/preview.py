@@ -8,10 +8,12 @@ from collections.abc import Sequence
 import click
 from msgspec.structs import replace
 
+from rooda.config.configured_env import address_variable
 from rooda.config.prepare import Prepared
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import this_world
 from rooda.engine.invocation import TakenUp
+from rooda.notify.url_check import unusable_addresses
 from rooda.text.masking import Masker
 from rooda.views.dry_run import render
 
@@ -21,7 +23,7 @@ def show_dry_run(prepared: Prepared, command: Sequence[str], taken_up: TakenUp |
 
     `command` is the command line without `--dry-run`. `taken_up` is the run that would continue.
     """
-    words, problems = "", [*prepared.problems]
+    words, problems = "", [*prepared.problems, *unusable_addresses(prepared.values)]
     plan = prepared.plan
     if plan is not None and (missing := plan.missing_file()):
         problems.append(Problem(missing, title="Required file missing"))
@@ -33,6 +35,7 @@ def show_dry_run(prepared: Prepared, command: Sequence[str], taken_up: TakenUp |
         except InvalidInput as invalid:
             problems += invalid.problems
     prepared = replace(prepared, problems=tuple(problems))
-    masker = Masker(plan.environ if plan is not None else this_world().environ)
+    environ = plan.environ if plan is not None else this_world().environ
+    masker = Masker({**environ, **address_variable(prepared.values)})
     click.echo(masker.text(render(prepared, command, words)), nl=False)
     return 0 if prepared.valid else 1

@@ -16,6 +16,7 @@ from rooda.doctor.agent_checks import AgentExamination, check_agents
 from rooda.doctor.doctor_context import DoctorContext, DoctorOptions
 from rooda.doctor.findings import Finding, Mark, has_problem
 from rooda.doctor.fleet_checks import check_fleet
+from rooda.doctor.notify_checks import check_notifications
 from rooda.doctor.programs import VERSION_TIMEOUT
 from rooda.doctor.sandbox_checks import check_sandbox
 
@@ -80,6 +81,7 @@ def examine(
             machine_checks.check_free_space(world.folder, context.values[MIN_FREE_DISK]),
             *machine_checks.check_permissions(context.values, context.working_dir, world),
             *check_sandbox(context.values, context.tools),
+            *check_notifications(context.values, context.tools, world.environ),
             *machine_checks.check_config(found.layers, found.problems),
         ),
         fleet=tuple(check_fleet(world, options.config, context.tools)) if options.fleet else (),

@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from rooda.config.configured_env import address_variable
 from rooda.config.plan import Plan
 from rooda.config.prepare import Prepared
 from rooda.config.problems import InvalidInput, Problem, Severity, problems_text, warnings
@@ -33,6 +34,7 @@ from rooda.engine.branch import switch_branch
 from rooda.engine.for_programs import ForPrograms
 from rooda.engine.invocation import Invocation, readable_again
 from rooda.engine.keep_awake import keep_awake
+from rooda.engine.notifying import notifying
 from rooda.engine.open_sandbox import check_tree_of, open_sandbox
 from rooda.engine.protection import protected_files
 from rooda.engine.recording import Recording
@@ -71,6 +73,7 @@ class _Wiring(Struct):
     emitter: Emitter
     terminal: Terminal
     tick: float | None = None
+    bell: Callable[[], None] | None = None
     closing: list[Callable[[], None]] = field(default_factory=list)
 
 
@@ -106,6 +109,7 @@ def start_run(
             lock.run = resumed.row.run
         # Before `inherit`: it is no leftover of an agent.
         awake = closing.enter_context(keep_awake(plan, lock.run))
+        messages = closing.enter_context(notifying(plan, lock.run, programs))
         plan.tools.runner.inherit()
         runner = closing.enter_context(plan.tools.runner)
         runner.name, runner.token = lock.run, lock.token
@@ -114,7 +118,7 @@ def start_run(
         for opened in (sandbox, pin):
             if opened is not None:
                 closing.callback(opened.close)
-        masker = Masker(plan.environ)
+        masker = Masker({**plan.environ, **address_variable(plan.values)})
         wiring = _wire(plan, interrupts, masker)
         for close in wiring.closing:
             closing.callback(close)
@@ -131,6 +135,7 @@ def start_run(
         emitter.add(keeper)
         emitter.add(lock.note_agent)
         awake.listen(emitter)
+        messages.listen(emitter, masker, wiring.bell)
         lock.clear_what_is_left(emitter)
         recording.prune(emitter, lock.run)
         notes = closing.enter_context(contextlib.closing(NoteBox(plan.workspace)))
@@ -217,6 +222,8 @@ def _wire(plan: Plan, interrupts: Interrupts, masker: Masker) -> _Wiring:
     terminal = Terminal(out, err)
     emitter = Emitter(monotonic=interrupts.stopwatch.now, mask=EventMasker(masker))
     wiring = _Wiring(emitter, terminal)
+    if err.is_terminal:
+        wiring.bell = partial(terminal.log, "\a")
     if values[SHOW_AI_OUTPUT]:  # before the log: the line about a program follows its output
         emitter.add_view(AgentOutput(terminal, values[AI_OUTPUT_STREAM] == "stderr", masker))
     emitter.add_view(_terminal_log(plan, terminal, is_terminal=err.is_terminal))

@@ -5,12 +5,16 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
+from rooda.text.service_addresses import secrets_of
+
 _SECRET_NAME = re.compile(r"key|token(?!s\b)|secret|passw|credential|auth(?!or)", re.IGNORECASE)
 _PLACE_NAME = re.compile(r"_(?:FILE|PATH|DIR|SOCK|HOME)$", re.IGNORECASE)
 _PASSWORD = re.compile(r"://[^/\s:@]*+:([^/\s@]++)@")
 
+ADDRESSES = "NOTIFY_URLS"  # how the variables with addresses of services end
 SHORTEST = 8  # characters of a value that is masked
 _SHORTEST_NUMBER = 12
+_LONG_PIECE = 16  # characters of a piece of an address that is masked without a digit in it
 _SHORTEST_LINE = 16  # of a value with several lines
 _SHORTEST_ENCODED = 10
 _FEWEST_LETTERS = 4  # different ones
@@ -38,6 +42,15 @@ def secret_values(environ: Mapping[str, str]) -> Iterator[str]:
         for found in _PASSWORD.finditer(value):
             yield from _worth_masking(found[1])
             yield from _worth_masking(_unquoted(found[1]))
+        if name.endswith(ADDRESSES):
+            for address in value.split():
+                yield from filter(_is_worth_masking, secrets_of(address))
+
+
+def _is_worth_masking(piece: str) -> bool:
+    """Return whether a piece of an address can't be an ordinary word."""
+    is_no_word = len(piece) >= _LONG_PIECE or any(one.isdigit() for one in piece)
+    return is_no_word and _is_rare(piece)
 
 
 def _worth_masking(value: str) -> Iterator[str]:

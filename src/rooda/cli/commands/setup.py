@@ -13,7 +13,7 @@ from rooda import __version__
 from rooda.config.inspect import Inspection, inspect
 from rooda.config.json_schema import schema as json_schema
 from rooda.config.locate import CONFIG_NAME, file_above
-from rooda.config.problems import InvalidInput, Problem, errors, problems_text
+from rooda.config.problems import InvalidInput, Problem, errors, in_order, problems_text
 from rooda.config.proposals import Proposals, find_proposals
 from rooda.config.settings import AI_CMD_ALIAS
 from rooda.config.template import line_of, template
@@ -21,6 +21,7 @@ from rooda.config.world import this_world
 from rooda.console.command_table import RESERVED, CliContext
 from rooda.console.flags import config_option
 from rooda.console.options import JSON, PlainGroup
+from rooda.notify.url_check import unusable_addresses
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
 from rooda.text.paths import first_names
@@ -57,8 +58,9 @@ def show(*, procedure: str, as_json: bool, config: str | None) -> int:
 def check(*, config: str | None) -> int:
     """Check the config files and everything that they name; all problems at once."""
     found = _inspect(config)
-    click.echo(problems_text(found.problems), err=True, nl=False)
-    wrong = errors(found.problems)
+    problems = in_order([*found.problems, *unusable_addresses(found.values)])
+    click.echo(problems_text(problems), err=True, nl=False)
+    wrong = errors(problems)
     if wrong:
         click.echo(f"{count(len(wrong), 'error')} found.", err=True)
         return 1

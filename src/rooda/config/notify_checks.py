@@ -1,0 +1,24 @@
+"""Check before a run that its messages can be sent (`notify`)."""
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+from rooda.config.problems import Problem, Severity
+from rooda.config.resolve import Values
+from rooda.config.settings import NOTIFY_ON, NOTIFY_URLS
+
+INSTALL = "pip install 'rooda[notify]'"
+
+
+def check_notify(values: Values) -> Iterator[Problem]:
+    """Warn of addresses that can't get a message, because the extra is not installed."""
+    urls, moments = values[NOTIFY_URLS], values[NOTIFY_ON]
+    if urls and moments and find_spec("apprise") is None:
+        yield Problem.at(
+            values.origin(NOTIFY_URLS),
+            values.field(NOTIFY_URLS),
+            "notifications to services need a package that is not installed: apprise. Instead, "
+            "rooda shows them on the desktop, or rings the bell of the terminal",
+            f"Install it: {INSTALL}",
+            Severity.WARNING,
+        )

@@ -1,0 +1,164 @@
+"""The messages about a run: plain text, short, and without anything that acts. Pure.
+
+Words of agents reach chat programs, phones and desktops. These make links, mentions and markup of
+plain text, so `inert` takes away what they react to.
+"""
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from rooda.loop.agent_events import WaitStarted
+from rooda.loop.iteration_events import IterationEnded
+from rooda.loop.run_events import RunEnded
+from rooda.loop.state import Status
+from rooda.summary.labels import money_of
+from rooda.summary.lines import iterations_line, outcome_line, proof_line, tests_line
+from rooda.summary.model import NextCommand, RunSummary
+from rooda.text.controls import clean
+from rooda.text.times import format_duration
+
+_LONGEST_LINE, _LONGEST_TITLE = 300, 120  # characters
+_LOOK_ALIKE = str.maketrans({"<": "\u2039", ">": "\u203a", "@": "\uff20", "&": "\uff06", "`": "'"})
+_MORE = "..."
+
+
+class Message(Struct, frozen=True):
+    """A title and lines of text. `kind`: info, success, warning or failure."""
+
+    title: str
+    body: str
+    kind: str = "info"
+
+
+class Named(Struct, frozen=True):
+    """The run that a message is about."""
+
+    project: str
+    procedure: str
+    run: str
+
+    def title(self, what: str) -> str:
+        """Return the title of a message."""
+        name = f"{self.project}: {self.procedure}" if self.project else self.procedure
+        return inert(f"rooda: {name}: {what}", _LONGEST_TITLE)
+
+
+def inert(text: str, most: int = _LONGEST_LINE) -> str:
+    """Return a text on one line, without hidden characters, links, mentions and markup."""
+    shown = clean(text[: 4 * most])
+    shown = "".join(one if one.isprintable() else " " for one in shown)
+    shown = " ".join(shown.replace("://", ":/ /").replace("](", "] (").split())
+    shown = shown.translate(_LOOK_ALIKE)
+    return shown if len(shown) <= most else shown[: most - len(_MORE)].rstrip() + _MORE
+
+
+def _text(lines: list[str]) -> str:
+    return "\n".join(line for one in lines if (line := inert(one)))
+
+
+_KINDS = {Status.SUCCESS: "success", Status.ABORTED: "failure"}
+
+
+def end_message(named: Named, ended: RunEnded, run: RunSummary | None) -> Message:
+    """Return the message about the end of a run. `run` is None if the record can't be read."""
+    title = named.title(f"ended as {ended.status}")
+    kind = _KINDS.get(ended.status, "warning")
+    if run is None:
+        return Message(title, _text(ended.as_text().split("\n")), kind)
+    lines = [
+        outcome_line(run),
+        run.rule_text,
+        f"Iterations: {iterations_line(run)}",
+        _named("Tests", tests_line(run)),
+        f"Proof: {proof_line(run.proof)}",
+        _named("Cost", money_of(run)),
+        _named("Done last", run.headline),
+        _named("Agent says", run.closing),
+        *_next(run),
+    ]
+    return Message(title, _text(lines), kind)
+
+
+def _next(run: RunSummary) -> list[str]:
+    """Return the command to run next, and the one that shows all of the run."""
+    report = NextCommand("See all of it as one page", f"rooda report {run.run}")
+    first = run.next_commands[:1]
+    return [f"{one.why}: {one.command}" for one in (*first, report)]
+
+
+def _named(name: str, value: str) -> str:
+    return f"{name}: {value}" if value else ""
+
+
+def failure_message(named: Named, event: IterationEnded, skipped: int) -> Message:
+    """Return the message about an iteration that failed."""
+    what = f"iteration {event.iteration} failed"
+    lines = [
+        f"Iteration {event.iteration} failed ({event.kind}): {event.reason}",
+        _in_a_row(event),
+        _named("Agent says", event.headline),
+        _others(skipped),
+        _look(named, event.iteration),
+    ]
+    return Message(named.title(what), _text(lines), "warning")
+
+
+def blocked_message(named: Named, event: IterationEnded, skipped: int) -> Message:
+    """Return the message about an agent that signaled FAILURE."""
+    word = event.promise_signal or "FAILURE"
+    lines = [
+        f"The agent signaled {word} in iteration {event.iteration}: it needs you.",
+        event.reason,
+        _named("Agent says", event.headline),
+        _in_a_row(event),
+        _others(skipped),
+        _look(named, event.iteration),
+        "Write a note for the next prompt: rooda tell TEXT",
+    ]
+    return Message(named.title("the agent is blocked"), _text(lines), "warning")
+
+
+def waiting_message(named: Named, event: WaitStarted, skipped: int) -> Message:
+    """Return the message about a run that waits."""
+    until = f"{format_duration(event.seconds)}, until {event.until:%Y-%m-%d %H:%M}"
+    lines = [
+        f"The run waits for {event.what_for()}: {until}.",
+        _named("Reason", event.reason),
+        _others(skipped),
+        "Watch it: rooda follow",
+        "End it: rooda stop",
+    ]
+    return Message(named.title("the run waits"), _text(lines), "info")
+
+
+def killed_message(named: Named) -> Message:
+    """Return the message that is sent if rooda itself is killed."""
+    lines = [
+        "rooda itself was killed, or ended with an error: no rule ended the run.",
+        f"Continue it: rooda resume {named.run}",
+    ]
+    return Message(named.title("ended without a result"), _text(lines), "failure")
+
+
+def test_message(now: datetime) -> Message:
+    """Return the message of `rooda notify --test`."""
+    lines = [
+        "This is a test message of rooda.",
+        f"It was sent at {now:%Y-%m-%d %H:%M:%S} by `rooda notify --test`.",
+    ]
+    return Message("rooda: test", _text(lines), "info")
+
+
+def _in_a_row(event: IterationEnded) -> str:
+    if event.consecutive_failures <= 0:
+        return ""
+    return f"Failures in a row: {event.consecutive_failures} of {event.threshold}"
+
+
+def _others(skipped: int) -> str:
+    return f"Since the last message of this kind: {skipped} more" if skipped else ""
+
+
+def _look(named: Named, iteration: int) -> str:
+    return f"Read it: rooda show {named.run} {iteration}"
