@@ -23,6 +23,7 @@ from rooda.iteration.types import IterationResult
 from rooda.loop import (
     agent_events,
     iteration_events,
+    notify_events,
     protect_events,
     publish_events,
     run_events,
@@ -66,7 +67,7 @@ def _setting_row(setting: Setting[Any]) -> str:
 # The modules of events, in the order of docs/reference/events.md.
 _EVENT_MODULES = (
     *(run_events, iteration_events, work_events, verify_events, protect_events, tree_events),
-    *(publish_events, agent_events, process_events),
+    *(publish_events, agent_events, notify_events, process_events),
 )
 
 

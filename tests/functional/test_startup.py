@@ -43,6 +43,7 @@ def imported(
 
 
 FLEET = {"dbos", "sqlalchemy", "psycopg"}  # for `rooda fleet` and `rooda worker` alone
+EXTRAS = FLEET | {"textual", "starlette", "uvicorn", "apprise"}  # each is for a command of its own
 
 
 def packages(names: set[str]) -> set[str]:
@@ -56,7 +57,7 @@ def test_version_imports_no_library(
 ) -> None:
     found = packages(imported(workspace, *start, word))
     assert found & {"yaml", "msgspec", "rich", "sqlite3", "click", "asyncio"} == set()
-    assert found & FLEET == set()
+    assert found & EXTRAS == set()
 
 
 def test_help_imports_no_command(workspace: Workspace) -> None:
@@ -104,7 +105,7 @@ def test_run_imports_no_heavy_library(workspace: Workspace) -> None:
     agent = workspace.agent("exit 0")
     found = packages(imported(workspace, *SCRIPT, "work", "-n", "2", "--ai-cmd", agent, code=2))
     assert found & {"asyncio", "rich", "http", "ssl", "unittest", "jinja2", "markupsafe"} == set()
-    assert found & FLEET == set()
+    assert found & EXTRAS == set()
 
 
 @pytest.mark.parametrize(
@@ -131,6 +132,20 @@ def test_rooda_imports_only_the_adapter_of_the_chosen_agent(
     assert set(done.stderr.split()) & ADAPTERS == adapters
 
 
+@pytest.mark.thorough
+def test_run_that_sends_messages_leaves_the_libraries_for_that_to_another_process(
+    workspace: Workspace,
+) -> None:
+    workspace.config(PROCEDURE)
+    agent = workspace.agent("exit 0")
+    env = {"ROODA_LOOP_NOTIFY_URLS": "json://127.0.0.1:9/x"}
+    found = packages(
+        imported(workspace, *SCRIPT, "work", "-n", "1", "--ai-cmd", agent, code=2, env=env)
+    )
+    assert found & (EXTRAS | {"asyncio", "http", "ssl", "requests"}) == set()
+
+
 def test_dry_run_imports_no_heavy_library(workspace: Workspace) -> None:
     found = packages(imported(workspace, *SCRIPT, "build", "--dry-run", "--ai-cmd", "true"))
+    assert found & EXTRAS == set()
     assert found & {"asyncio", "rich", "sqlite3", "http", "ssl", "unittest"} == set()

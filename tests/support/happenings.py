@@ -33,6 +33,7 @@ from rooda.loop.iteration_events import (
     StageEntered,
     StartFailed,
 )
+from rooda.loop.notify_events import MessageNotSent
 from rooda.loop.outcome import Verdict
 from rooda.loop.protect_events import ProtectedChanged, ProtectionStarted
 from rooda.loop.publish_events import PublishEnded
@@ -296,6 +297,9 @@ SAMPLES: tuple[Event, ...] = (
     NotesGiven(3, ("use tabs",), is_new=False),
     NoteTrouble(2, "a delivered note can't be deleted: Permission denied"),
     NotesWaiting(1),
+    MessageNotSent("end", "json://127.0.0.1:9/...", "no answer within 20 seconds"),
+    MessageNotSent("start", "discord://...", "a part of it is missing"),
+    MessageNotSent("", "", "the process that sends them does not answer"),
     KeptAwake("systemd-inhibit"),
     NotKeptAwake("systemd-inhibit refuses: Access denied", is_demanded=True),
     NotKeptAwake("there is no systemd-inhibit", is_demanded=False),
@@ -465,6 +469,7 @@ EVIL = 'a\x1b[31mb\x1b]0;title\x07\nERROR forged="x"\r\x9b5mz\x7f\x00 \\'
 _EVIL_FAILURE = structs.replace(FAILURE, command=EVIL, preview=EVIL, suffix=EVIL)
 EVIL_EVENTS: tuple[Event, ...] = (
     ConfigResolved(EVIL, EVIL, EVIL),
+    MessageNotSent("end", EVIL, EVIL),
     structs.replace(WARNING, message=EVIL, suggestion=EVIL, file=EVIL, field=EVIL),
     structs.replace(ERROR, message=EVIL, suggestion=EVIL, file=EVIL, field=EVIL),
     RunStarted(EVIL, 3, EVIL),

@@ -141,7 +141,7 @@ def killed_message(named: Named) -> Message:
     return Message(named.title("ended without a result"), _text(lines), "failure")
 
 
-def test_message(now: datetime) -> Message:
+def trial_message(now: datetime) -> Message:
     """Return the message of `rooda notify --test`."""
     lines = [
         "This is a test message of rooda.",

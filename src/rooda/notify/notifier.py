@@ -54,8 +54,8 @@ class Delivery(Struct):
         if code is None and now < self.deadline:
             return None
         kill_group(self.process)
-        answer = self._answer() if code is not None else ""
         self.process.wait()
+        answer = self._answer()
         if code is None or code == -signal.SIGALRM:
             return f"no answer within {LIMIT} seconds"
         return answer or ("" if code == 0 else f"the process that sends it ended with {code}")

@@ -17,7 +17,7 @@ from rooda.config.world import this_world
 from rooda.console.completion import procedure_names
 from rooda.console.extras import need_extra
 from rooda.console.flags import complete_from, config_option
-from rooda.notify.message import test_message
+from rooda.notify.message import trial_message
 from rooda.notify.notifier import Delivery, kill_group, start_delivery
 from rooda.notify.notifier_client import delivery_command, without_addresses
 from rooda.notify.targets import Target, moments_of, targets_of
@@ -74,7 +74,7 @@ def _values(config: str | None, procedure: str) -> Values:
 
 def _test(targets: Sequence[Target], *, rings: bool) -> int:
     """Send a message to each target at once, and print what came of it."""
-    message = test_message(datetime.now().astimezone())
+    message = trial_message(datetime.now().astimezone())
     words = {"title": message.title, "body": message.body, "kind": message.kind}
     environ, command = without_addresses(os.environ), delivery_command()
     if rings:
