@@ -38,7 +38,7 @@ COMMANDS: Mapping[str, CommandRow] = {
     "follow": CommandRow("follow_stop", "follow", "Look",
         "Show a run live, until it ends."),
     "history": CommandRow("records", "history", "Look",
-        "List the runs of this work tree, newest first."),
+        "List the runs of this work tree, or of all (--all), newest first."),
     "show": CommandRow("records", "show", "Look",
         "Show a run, or one of its iterations. Without RUN: the last run."),
     "why": CommandRow("records", "why", "Look",

@@ -110,9 +110,7 @@ class Recorded(Struct, frozen=True):
         until: str | None = None,
         limit: int | None = None,
     ) -> list[RunRow]:
-        """Return the runs that match, newest first. Raises InvalidInput."""
-        for text in (since, until):
-            _check_date(text)
+        """Return the runs that match, newest first; check dates before. Raises InvalidInput."""
         try:
             rows = self.reader.runs(
                 status=status, procedure=procedure, since=since, until=until, limit=limit
@@ -167,7 +165,8 @@ def _problem(error: StoreError) -> InvalidInput:
     return InvalidInput([Problem(str(error), advice)])
 
 
-def _check_date(text: str | None) -> None:
+def check_date(text: str | None) -> None:
+    """Raise InvalidInput if the user wrote something else than a date."""
     from rooda.record.record_reader import moment  # see above
 
     try:

@@ -27,17 +27,19 @@ class TreeRun(Struct, frozen=True):
 def machine_runs(
     masker: Masker,
     environ: Mapping[str, str],
-    limit: int = MOST_RUNS,
+    limit: int | None = MOST_RUNS,
     on_trouble: Callable[[Path, str], None] = lambda _tree, _why: None,
+    **wanted: str | None,
 ) -> list[TreeRun]:
     """Return the runs, those at work first, then the newest first.
 
-    `on_trouble` gets the work trees whose record can't be read, with the reason.
+    `on_trouble` gets the work trees whose record can't be read, with the reason. `wanted` are
+    conditions of `RecordReader.runs`, such as the status.
     """
     found: list[TreeRun] = []
     for tree in known_trees(environ):
         try:
-            rows = RecordReader(tree, mask=masker.tree).runs(limit=limit)
+            rows = RecordReader(tree, mask=masker.tree).runs(limit=limit, **wanted)
         except NoRecord:
             continue
         except StoreError as error:

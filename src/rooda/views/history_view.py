@@ -23,11 +23,15 @@ _COLUMNS = (
     Column("COST", 4, is_right=True),
     Column("WHY"),
 )
+_TREE = Column("WORK TREE")
 
 
-def runs_text(runs: Sequence[RunBrief], page: Page) -> str:
-    """Return one line for each run."""
-    return table(_COLUMNS, list(map(_row, runs)), room=page.room, paint=page.paint)
+def runs_text(runs: Sequence[RunBrief], page: Page, trees: Sequence[str] = ()) -> str:
+    """Return one line for each run; `trees` are their work trees, if those differ."""
+    if not trees:
+        return table(_COLUMNS, list(map(_row, runs)), room=page.room, paint=page.paint)
+    rows = [(Cell(tree), *_row(run)) for tree, run in zip(trees, runs, strict=True)]
+    return table((_TREE, *_COLUMNS), rows, room=page.room, paint=page.paint)
 
 
 def _row(run: RunBrief) -> tuple[Cell, ...]:

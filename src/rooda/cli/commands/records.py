@@ -3,21 +3,23 @@
 import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import click
 
 from rooda.cli.agent_output import print_output
+from rooda.cli.all_runs import ListedRun, all_runs, listed
+from rooda.config.world import this_world
 from rooda.console.color import COLOR, painter, room
 from rooda.console.completion import complete_runs
-from rooda.console.masking import UNMASKED
+from rooda.console.masking import UNMASKED, masker_here
 from rooda.console.options import JSON, RunNamesCommand
 from rooda.console.pager import print_paged
-from rooda.console.recorded import Recorded, readable_record, split_words
+from rooda.console.recorded import Recorded, check_date, readable_record, split_words
 from rooda.loop.state import Status
 from rooda.record.json_objects import iteration_object, run_object, with_summary
 from rooda.record.rows import IterationRow, RunRow
-from rooda.summary.brief import brief_of
 from rooda.summary.build import summarize
 from rooda.summary.measured import measured_brief, measured_iteration, measured_run
 from rooda.summary.model import RunSummary
@@ -33,6 +35,10 @@ _WORDS = click.argument(
 _NO_RUN = (
     "No run is recorded here yet. Start one with `rooda PROCEDURE` (`rooda list` shows the "
     "procedures)."
+)
+_NO_RUN_AT_ALL = (
+    "No run is recorded on this machine yet. A work tree is listed from its next run on; start one "
+    "with `rooda PROCEDURE`."
 )
 _CLOSING = 2000  # characters of the agent's last words
 
@@ -56,6 +62,7 @@ def _print(pieces: Iterable[str], record: Recorded, page: Page) -> None:
 @click.option("--procedure", metavar="NAME", help="Only runs of this procedure.")
 @click.option("--since", metavar="DATE", help="Only runs from this day or time on.")
 @click.option("--until", metavar="DATE", help="Only runs up to this day or time.")
+@click.option("--all", "every", is_flag=True, help="The runs of all work trees of this machine.")
 @click.option("-n", "--limit", type=click.IntRange(1), metavar="N", help="Only the newest N runs.")
 @COLOR
 @JSON
@@ -66,33 +73,48 @@ def history(
     procedure: str | None,
     since: str | None,
     until: str | None,
+    every: bool,
     limit: int | None,
     color: str,
     as_json: bool,
     unmasked: bool,
 ) -> None:
-    """List the runs of this work tree, newest first."""
-    record = Recorded.here(unmasked=unmasked)
-    rows = record.runs(status=status, procedure=procedure, since=since, until=until, limit=limit)
-    rows = [_counted(record, row) for row in rows]
-    now = datetime.now().astimezone()
-    headlines = readable_record(lambda: record.reader.headlines(row.run for row in rows))
-    runs = [brief_of(row, headlines.get(row.run, ""), now) for row in rows]
-    if as_json:
-        pairs = zip(rows, runs, strict=True)
-        click.echo(_dump([run_object(row) | measured_brief(brief) for row, brief in pairs]))
-    elif rows:
-        page = _page(color)
-        _print([runs_text(runs, page)], record, page)
+    """List the runs of this work tree, newest first.
+
+    With --all: the runs of all work trees of this machine, those at work first.
+    """
+    wanted = {"status": status, "procedure": procedure, "since": since, "until": until}
+    for text in (since, until):
+        check_date(text)
+    if every:
+        runs = all_runs(masker_here(unmasked=unmasked), limit, wanted)
+        workspace = this_world().folder
     else:
-        filtered = any((status, procedure, since, until))
-        click.echo("No run matches." if filtered else _NO_RUN, err=True)
+        record = Recorded.here(unmasked=unmasked)
+        rows = record.runs(**wanted, limit=limit)
+        runs, workspace = readable_record(lambda: listed(record, rows)), record.workspace
+    if as_json:
+        click.echo(_dump([_listed_object(one, with_tree=every) for one in runs]))
+    elif runs:
+        page = _page(color)
+        trees = [_shown(one.tree) for one in runs] if every else ()
+        text = runs_text([one.brief for one in runs], page, trees)
+        print_paged([text], workspace, is_colored=page.paint.is_on)
+    else:
+        nothing = _NO_RUN_AT_ALL if every else _NO_RUN
+        click.echo("No run matches." if any(wanted.values()) else nothing, err=True)
 
 
-def _counted(record: Recorded, row: RunRow) -> RunRow:
-    """Return the run with its counts; one that has ended has them, others are counted now."""
-    is_known = row.rule is not None and row.summary is not None
-    return row if is_known else record.summed_up(row)
+def _listed_object(one: ListedRun, *, with_tree: bool) -> dict[str, Any]:
+    found = run_object(one.row) | measured_brief(one.brief)
+    return {"tree": str(one.tree), **found} if with_tree else found
+
+
+def _shown(tree: Path) -> str:
+    """Return a work tree as a user writes it: `~/shop`."""
+    world = this_world()
+    is_below_home = world.home is not None and tree.is_relative_to(world.home)
+    return f"~/{tree.relative_to(world.home)}" if is_below_home and world.home else str(tree)
 
 
 @click.command("show", cls=RunNamesCommand)

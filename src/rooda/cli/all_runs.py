@@ -1,0 +1,64 @@
+"""The runs of all work trees of this machine, for `rooda history --all`."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from rooda.config.problems import InvalidInput
+from rooda.config.world import this_world
+from rooda.console.recorded import Recorded
+from rooda.live.machine_runs import machine_runs
+from rooda.record.rows import RunRow, StoreError
+from rooda.summary.brief import RunBrief, brief_of
+from rooda.text.controls import one_line
+from rooda.text.masking import Masker
+
+
+class ListedRun(Struct, frozen=True):
+    """A run of a list, and the work tree of its record."""
+
+    tree: Path
+    row: RunRow
+    brief: RunBrief
+
+
+def listed(record: Recorded, rows: Sequence[RunRow]) -> list[ListedRun]:
+    """Return runs of one record with their counts and headlines. Raises StoreError."""
+    counted = [_counted(record, row) for row in rows]
+    headlines = record.reader.headlines(row.run for row in counted)
+    now = datetime.now().astimezone()
+    return [
+        ListedRun(record.workspace, row, brief_of(row, headlines.get(row.run, ""), now))
+        for row in counted
+    ]
+
+
+def _counted(record: Recorded, row: RunRow) -> RunRow:
+    """Return the run with its counts; one that has ended has them, others are counted now."""
+    is_known = row.rule is not None and row.summary is not None
+    return row if is_known else record.summed_up(row)
+
+
+def all_runs(masker: Masker, limit: int | None, wanted: Mapping[str, Any]) -> list[ListedRun]:
+    """Return the runs that match, those at work first, then the newest first.
+
+    A record that can't be read is named on standard error, and the others are shown.
+    """
+    found = machine_runs(masker, this_world().environ, limit, _complain, **wanted)
+    order = {(one.tree, one.row.run): place for place, one in enumerate(found)}
+    runs: list[ListedRun] = []
+    for tree, group in groupby(sorted(found, key=lambda one: one.tree), lambda one: one.tree):
+        try:
+            runs += listed(Recorded.at(tree, masker), [one.row for one in group])
+        except (StoreError, InvalidInput) as error:
+            _complain(tree, str(error))
+    return sorted(runs, key=lambda one: order[one.tree, one.row.run])
+
+
+def _complain(tree: Path, why: str) -> None:
+    click.echo(f"Warning: the record of {one_line(str(tree))} can't be read: {why}", err=True)
