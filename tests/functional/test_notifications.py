@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.children import Nursery, until
+from support.ralphs import COMPLETE, ralph_work
 from support.recorded import SUCCESS
 from support.screen import Screen
 from support.services import SECRET, Service, SilentService
@@ -180,6 +181,16 @@ def test_a_run_whose_rooda_is_killed_is_told_all_the_same(
     assert message["title"] == "rooda: work: work: ended without a result"
     assert "rooda resume " in message["message"]
     until(lambda: not alive(agent), "the warden stops the agent")
+
+
+def test_runs_of_ralph_are_told_too(workspace: Workspace, service: Service) -> None:
+    with ralph_work(workspace) as work:
+        work.plan()
+        work.agent_does(f"date > made; {COMPLETE}")
+        env = {"ROODA_LOOP_NOTIFY_URLS": service.url}
+        assert work.ralph("build", "1", env=env).code == 0
+        [message] = service.wait()
+        assert message["title"].endswith(": ralph build: ended as success")
 
 
 def test_a_program_that_takes_a_run_step_by_step_tells_its_user_itself(

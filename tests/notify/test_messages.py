@@ -27,7 +27,7 @@ from rooda.summary.model import (
 from support.happenings import ABORTED, BLOCKED, EVIL, FAILURE, SUCCEEDED, WAIT, failed
 
 RUN = "20260301-230000-abcdef"
-NAMED = Named("shop", "build", RUN)
+NAMED = Named("shop", "build", RUN, f"rooda resume {RUN}")
 ONE = IterationSummary(
     number=3,
     attempt=1,
@@ -120,6 +120,7 @@ def test_killed_says_how_to_continue() -> None:
     message = killed_message(NAMED)
     assert message.title == "rooda: shop: build: ended without a result"
     assert message.body.splitlines()[-1] == f"Continue it: rooda resume {RUN}"
+    assert "Continue" not in killed_message(Named("shop", "build", RUN)).body
 
 
 def test_trial_says_that_it_is_one() -> None:

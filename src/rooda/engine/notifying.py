@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import PurePath
 
 from rooda.config.plan import Plan
-from rooda.engine.for_programs import ForPrograms
+from rooda.engine.invocation import Invocation
 from rooda.loop.emitter import Emitter
 from rooda.record.record_reader import RecordReader
 from rooda.record.rows import StoreError
@@ -27,7 +27,7 @@ class Notifying:
 
 
 @contextlib.contextmanager
-def notifying(plan: Plan, run: str, programs: ForPrograms) -> Iterator[Notifying]:
+def notifying(plan: Plan, run: str, invocation: Invocation | None) -> Iterator[Notifying]:
     """Yield the messages of a run as the settings want them.
 
     Call this before the first agent starts: the process that sends them is not a part of its tree.
@@ -35,21 +35,23 @@ def notifying(plan: Plan, run: str, programs: ForPrograms) -> Iterator[Notifying
     """
     from rooda.notify.targets import moments_of  # noqa: PLC0415 - most runs send no messages
 
-    if programs.pause_after is not None or not moments_of(plan.values):
+    is_paused = invocation is not None and invocation.programs.pause_after is not None
+    if is_paused or not moments_of(plan.values):
         yield Notifying()
         return
-    with contextlib.closing(_Sending(plan, run)) as sending:
+    resume = "" if invocation is None else invocation.front.continuing(run)
+    with contextlib.closing(_Sending(plan, run, resume)) as sending:
         yield sending
 
 
 class _Sending(Notifying):
     """The messages of a run that sends some."""
 
-    def __init__(self, plan: Plan, run: str) -> None:
+    def __init__(self, plan: Plan, run: str, resume: str) -> None:
         from rooda.notify.notifier_client import NotifierClient  # noqa: PLC0415 - see above
         from rooda.notify.targets import targets_of  # noqa: PLC0415
 
-        self._plan, self._run = plan, run
+        self._plan, self._run, self._resume = plan, run, resume
         targets = targets_of(plan.values, plan.tools, os.environ)
         self._has_services = any(one.url for one in targets)
         self._client = None
@@ -75,7 +77,7 @@ class _Sending(Notifying):
 
         is_silent = bell is None or self._has_services
         view = Notifications(
-            Named(PurePath(plan.root).name, plan.procedure, run),
+            Named(PurePath(plan.root).name, plan.procedure, run, self._resume),
             moments_of(plan.values),
             self._client,
             summary=summary,

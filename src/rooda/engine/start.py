@@ -109,7 +109,7 @@ def start_run(
             lock.run = resumed.row.run
         # Before `inherit`: it is no leftover of an agent.
         awake = closing.enter_context(keep_awake(plan, lock.run))
-        messages = closing.enter_context(notifying(plan, lock.run, programs))
+        messages = closing.enter_context(notifying(plan, lock.run, invocation))
         plan.tools.runner.inherit()
         runner = closing.enter_context(plan.tools.runner)
         runner.name, runner.token = lock.run, lock.token

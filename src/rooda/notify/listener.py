@@ -72,6 +72,7 @@ class Notifications:
                     self._client.leave(None)
                 if self._has("end"):
                     self._send("end", end_message(self._named, event, self._summary()))
+                    self._report()
 
     def _has(self, moment: str) -> bool:
         return moment in self._moments

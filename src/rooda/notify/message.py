@@ -32,11 +32,12 @@ class Message(Struct, frozen=True):
 
 
 class Named(Struct, frozen=True):
-    """The run that a message is about."""
+    """The run that a message is about, and the command that continues it."""
 
     project: str
     procedure: str
     run: str
+    resume: str = ""
 
     def title(self, what: str) -> str:
         """Return the title of a message."""
@@ -136,7 +137,7 @@ def killed_message(named: Named) -> Message:
     """Return the message that is sent if rooda itself is killed."""
     lines = [
         "rooda itself was killed, or ended with an error: no rule ended the run.",
-        f"Continue it: rooda resume {named.run}",
+        _named("Continue it", named.resume),
     ]
     return Message(named.title("ended without a result"), _text(lines), "failure")
 

@@ -46,7 +46,7 @@ def notify(*, procedure: str, test: bool, config: str | None) -> int:
     if not moments:
         raise InvalidInput([Problem("no notifications are configured", _SET_UP)])
     if values[NOTIFY_URLS]:
-        need_extra("notify", "notifications to services", "apprise")
+        need_extra("notify", "rooda notify", "apprise")
     if wrong := unusable_addresses(values):
         raise InvalidInput(wrong)
     world = this_world()
