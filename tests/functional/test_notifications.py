@@ -183,6 +183,16 @@ def test_a_run_whose_rooda_is_killed_is_told_all_the_same(
     until(lambda: not alive(agent), "the warden stops the agent")
 
 
+def test_an_agent_that_kills_its_parent_does_not_stop_the_messages(
+    workspace: Workspace, service: Service
+) -> None:
+    tells(workspace, service.url)
+    done = workspace.work(workspace.agent("kill -9 $PPID; sleep 600"), "-n", "1")
+    assert "warden is gone" in done.err
+    [message] = service.wait()
+    assert message["title"] == "rooda: work: work: ended as max-iters"
+
+
 def test_runs_of_ralph_are_told_too(workspace: Workspace, service: Service) -> None:
     with ralph_work(workspace) as work:
         work.plan()
