@@ -1,43 +1,36 @@
 """The report as one HTML page: no network, no script needed, and nothing from an agent acts in it.
 
-Jinja2 is imported here and nowhere else, so only the making of a page imports it.
+The page of `rooda web` has the same parts: `values` is what their templates know.
 """
 
 import hashlib
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
-from functools import cache
-from pathlib import Path
+from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from rooda import __version__
 from rooda.report.details import DetailReader
 from rooda.report.drawn_timeline import timeline
+from rooda.report.environment import TEMPLATES, environment
 from rooda.report.plots import plots
-from rooda.report.untrusted import plain_line, plain_text
 from rooda.summary.labels import (
     KIND_NAMES,
     brief_duration,
-    brief_number,
     changes_words,
     clock,
     clock_at,
-    day,
-    not_known,
     share,
     times_of,
 )
 from rooda.summary.model import IterationSummary, RunSummary, Span, SpanKind
-from rooda.summary.sentences import MOST_NOTES, short, title_of, what_failed
-from rooda.text.numbers import money
+from rooda.summary.sentences import MOST_NOTES, title_of, what_failed
 from rooda.text.times import format_duration
 
-_TEMPLATES = Path(__file__).with_name("templates")
 _MOST_ROWS = 400  # iterations in the list
 _MOST_FILES = 12  # of an iteration
-_TONES = {"success": "good", "aborted": "fail", "interrupted": "warn", "max-iters": "warn"}
+TONES = {"success": "good", "aborted": "fail", "interrupted": "warn", "max-iters": "warn"}
 _WAITED = {
     SpanKind.LIMIT: "waited {} for the usage limit",
     SpanKind.OUTAGE: "waited {} for the end of an outage",
@@ -53,77 +46,62 @@ _FEW = 8  # iterations for which one line is enough
 
 def page(run: RunSummary, reader: DetailReader) -> Iterator[str]:
     """Yield the page in pieces."""
-    environment = _environment()
     style, script = (
-        (_TEMPLATES / name).read_text("utf-8").strip() for name in ("style.css", "script.js")
+        (TEMPLATES / name).read_text("utf-8").strip() for name in ("style.css", "script.js")
     )
+    yield from (
+        environment()
+        .get_template("report.html.j2")
+        .generate(
+            values(run),
+            **listed_values(run, reader),
+            policy=_policy(style, script),
+            style=Markup(style),  # noqa: S704 - rooda's own file
+            script=Markup(script),  # noqa: S704 - likewise
+        )
+    )
+
+
+def listed_values(run: RunSummary, reader: DetailReader) -> dict[str, Any]:
+    """Return what the list of iterations with their details needs besides `values`."""
     rows = _listed(run)
     details = reader.read(run, rows)
-    shapes = [_shape(run, *shape) for shape in _SHAPES]
-    template = environment.get_template("report.html.j2")
-    yield from template.generate(
-        run=run,
-        proof=run.proof,
-        version=__version__,
-        policy=_policy(style, script),
-        style=Markup(style),  # noqa: S704 - rooda's own file
-        script=Markup(script),  # noqa: S704 - likewise
-        tone=_TONES.get(run.status, "now"),
-        lines=[one for one in shapes if one[1]],
-        plots=plots(run),
-        titles={one.number: _title(one) for one in run.iterations},
-        rows=((one, details[one.number]) for one in rows),
-        left_out=len(run.iterations) - len(rows),
-        noted=sum(bool(one.notes or one.waited) for one in run.iterations),
-        waits=_waits(run),
-        opened=_opened(run),
-        drawn=_drawn(run),
-        kind_names=KIND_NAMES,
-        times=times_of(run),
-        share=lambda seconds: share(seconds, run.seconds),
-        failed_seconds=sum(one.seconds for one in run.iterations if one.is_failed),
-        mean_seconds=sum(one.seconds for one in run.iterations) / max(1, len(run.iterations)),
-        longest=max(run.iterations, key=lambda one: one.seconds, default=None),
-        widest=max(((one.added or 0) + (one.deleted or 0) for one in run.changed), default=0),
-        most_notes=MOST_NOTES,
-        most_files=_MOST_FILES,
-        title_of=title_of,
-        what_failed=what_failed,
-        changes=changes_words,
-    )
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_finished,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "line": plain_line,
-        "block": plain_text,
-        "diffline": lambda text: text or " ",
-        "clock": clock,
-        "day": day,
-        "brief": brief_duration,
-        "duration": format_duration,
-        "number": brief_number,
-        "money": money,
-        "short": short,
-        "not_known": not_known,
+    return {
+        "rows": ((one, details[one.number]) for one in rows),
+        "left_out": len(run.iterations) - len(rows),
     }
-    return environment
 
 
-def _finished(value: object) -> object:
-    """Return what an expression of the template writes: no text has control characters."""
-    if not isinstance(value, str) or isinstance(value, Markup):
-        return value
-    return plain_text(value)
+def values(run: RunSummary, at: str = "#i") -> dict[str, Any]:
+    """Return what the templates know of a run; `at` is the beginning of a link to an iteration."""
+    shapes = [_shape(run, *shape) for shape in _SHAPES]
+    seconds = [one.seconds for one in run.iterations]
+    return {
+        "run": run,
+        "at": at,
+        "proof": run.proof,
+        "version": __version__,
+        "tone": TONES.get(run.status, "now"),
+        "lines": [one for one in shapes if one[1]],
+        "plots": plots(run),
+        "titles": {one.number: _title(one) for one in run.iterations},
+        "noted": sum(bool(one.notes or one.waited) for one in run.iterations),
+        "waits": _waits(run),
+        "opened": _opened(run),
+        "drawn": _drawn(run),
+        "kind_names": KIND_NAMES,
+        "times": times_of(run),
+        "share": lambda part: share(part, run.seconds),
+        "failed_seconds": sum(one.seconds for one in run.iterations if one.is_failed),
+        "mean_seconds": sum(seconds) / max(1, len(seconds)),
+        "longest": max(run.iterations, key=lambda one: one.seconds, default=None),
+        "widest": max(((one.added or 0) + (one.deleted or 0) for one in run.changed), default=0),
+        "most_notes": MOST_NOTES,
+        "most_files": _MOST_FILES,
+        "title_of": title_of,
+        "what_failed": what_failed,
+        "changes": changes_words,
+    }
 
 
 def _policy(style: str, script: str) -> str:
