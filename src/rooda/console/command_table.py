@@ -45,6 +45,8 @@ COMMANDS: Mapping[str, CommandRow] = {
         "Explain which rule ended a run or an iteration, on which evidence."),
     "report": CommandRow("report", "report", "Look",
         "Make one page of a run: outcome, proof, timeline, iterations."),
+    "web": CommandRow("web", "web", "Look",
+        "Show all runs of this machine in a browser: live, with diffs and reports."),
     "diff": CommandRow("trees", "diff", "Look",
         "Show what a run, or some of its iterations, changed."),
     "restore": CommandRow("trees", "restore", "Run",

@@ -62,7 +62,7 @@ class RunFeed:
         self._log.close()
 
     def _new_summary(self) -> RunSummary | None:
-        trace = _trace(self._path)
+        trace = record_trace(self._path)
         if self._seen is not None and self._seen[0] == trace and self._seen[1] != RUNNING:
             return None
         row = self._reader.run(self._run)  # a run that was killed changes no file
@@ -74,7 +74,7 @@ class RunFeed:
         return summary_of(self._reader, self._masker.tree(row))
 
 
-def _trace(path: Path) -> _Trace:
+def record_trace(path: Path) -> _Trace:
     """Return the properties of the files of the record that a write changes."""
     return tuple(_properties(one) for one in (path, beside(path, "-wal")))
 

@@ -33,9 +33,15 @@ class DetailReader:
     """Reads details, and keeps them: a run that is at work makes its page again and again."""
 
     def __init__(
-        self, workspace: Path, tools: Tools | None = None, masker: Masker = MASK_NOTHING
+        self,
+        workspace: Path,
+        tools: Tools | None = None,
+        masker: Masker = MASK_NOTHING,
+        most: int = _MOST,
     ) -> None:
+        """`most` are the bytes of one iteration."""
         self._workspace = workspace
+        self._most = most
         self._masker = masker
         self._tools = tools or Tools(folders=[workspace])
         self._words: dict[tuple[int, int], AgentWords] = {}
@@ -46,7 +52,7 @@ class DetailReader:
     ) -> dict[int, IterationDetails]:
         """Return the details of these iterations."""
         wanted = list(wanted)
-        budget = max(_LEAST, min(_MOST, _ALL // max(1, len(wanted))))
+        budget = max(_LEAST, min(self._most, _ALL // max(1, len(wanted))))
         diffs = self._diffs(wanted, budget // 100)
         return {one.number: self._details(run, one, diffs, budget) for one in wanted}
 
@@ -59,7 +65,7 @@ class DetailReader:
     ) -> IterationDetails:
         words = self._words_of(run, one, budget)
         is_failed = one.verify is not None and bool(one.verify.error)
-        most = budget // 4 if is_failed else min(800, budget // 8)
+        most = budget // 4 if is_failed else min(self._most // 50, budget // 8)
         output = _end(one.verify.output if one.verify else "", most)
         patch = diffs.get(one.number)
         lines, is_cut = _fitting(patch, budget // 2, self._masker) if patch else ((), False)

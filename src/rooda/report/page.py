@@ -89,6 +89,7 @@ def values(run: RunSummary, at: str = "#i") -> dict[str, Any]:
         "waits": _waits(run),
         "opened": _opened(run),
         "drawn": _drawn(run),
+        "is_open": False,  # the parts of an iteration
         "kind_names": KIND_NAMES,
         "times": times_of(run),
         "share": lambda part: share(part, run.seconds),

@@ -1,1 +1,1 @@
-"""`rooda web`: a read-only page of all runs of this machine, for the browser of its user."""
+"""`rooda web`: a read-only page with all runs of this machine, for a browser on it."""

@@ -1,0 +1,57 @@
+"""`rooda web`: all runs of this machine in a browser."""
+
+import errno
+import os
+import socket
+
+import click
+
+from rooda.config.problems import InvalidInput, Problem
+from rooda.config.world import this_world
+from rooda.console.command_table import CliContext
+from rooda.console.extras import need_extra
+
+_LARGEST_PORT = 65535
+
+
+@click.command("web")
+@click.option(
+    "--port",
+    type=click.IntRange(0, _LARGEST_PORT),
+    metavar="PORT",
+    help="Listen on this port; 0: any free one [default: 7660, else a free one].",
+)
+@click.pass_obj
+def web(session: CliContext, /, *, port: int | None) -> int:
+    """Show all runs of this machine in a browser: live, with iterations, diffs and reports.
+
+    The page is read-only, and only for programs on this machine that know the address. It runs
+    until Ctrl+C; runs are not affected.
+    """
+    need_extra("web", "`rooda web`", "starlette", "uvicorn")
+    from rooda.web.server import listen, serve
+    from rooda.web.sources import Sources
+
+    world = this_world()
+    try:
+        listener = listen(port)
+    except OSError as error:
+        raise _refused(error, port) from None
+    with listener:
+        serve(listener, Sources(world.environ), world.folder, session.interrupts, _tell)
+    return 0
+
+
+def _tell(address: str, port: int) -> None:
+    click.echo(f"Open {address}")
+    host = socket.gethostname() if os.environ.get("SSH_CONNECTION") else "HOST"
+    click.echo(f"From another machine: ssh -L {port}:127.0.0.1:{port} {host}", err=True)
+    click.echo("Ctrl+C ends the page; the runs go on.", err=True)
+
+
+def _refused(error: OSError, port: int | None) -> InvalidInput:
+    if error.errno == errno.EADDRINUSE:
+        message = f"port {port} is in use by another program"
+    else:
+        message = f"rooda can't listen on port {port}: {error.strerror}"
+    return InvalidInput([Problem(message, "Choose another one with --port, or 0 for a free one")])

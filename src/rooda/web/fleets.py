@@ -1,0 +1,129 @@
+"""The fleets of the known work trees, as tables."""
+
+import contextlib
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+from msgspec import Struct
+
+from rooda.config.fleet_values import read_fleet
+from rooda.config.problems import InvalidInput
+from rooda.config.world import World
+from rooda.fleet.display.fleet_table import Sight, hold_words, worker_words
+from rooda.fleet.display.run_words import (
+    budget_words,
+    color_of,
+    cost_words,
+    iteration_words,
+    state_words,
+    total_words,
+)
+from rooda.fleet.place import Place, find_place
+from rooda.fleet.run_model import RunState
+from rooda.text.colors import Color
+from rooda.web.sources import Sources
+from rooda.workspace.known_trees import known_trees
+from rooda.workspace.tools import Tools
+
+_KEPT = 30.0  # seconds: looking for fleets starts git in each work tree
+_TONES = {Color.GOOD: "good", Color.BAD: "fail", Color.WARNING: "warn"}
+
+
+class FleetRow(Struct, frozen=True):
+    """A run of a fleet."""
+
+    name: str
+    iteration: str
+    cost: str
+    where: str
+    branch: str
+    state: str
+    tone: str
+
+
+class FleetTable(Struct, frozen=True):
+    """A fleet; `trouble` says why there is no table."""
+
+    project: str
+    folder: str
+    rows: tuple[FleetRow, ...] = ()
+    lines: tuple[str, ...] = ()
+    trouble: str = ""
+
+
+class Fleets:
+    """Finds the fleets of the work trees, and of the folder that the command started in."""
+
+    def __init__(self, sources: Sources, folder: Path) -> None:
+        self._sources = sources
+        self._folder = folder
+        self._places: list[Place] = []
+        self._looked_at: float | None = None
+
+    def are_there(self) -> bool:
+        """Whether a work tree has a fleet, and its packages are installed."""
+        return bool(self._find())
+
+    def tables(self) -> list[FleetTable]:
+        """Return the tables."""
+        return [self._table(place) for place in self._find()]
+
+    def _find(self) -> list[Place]:
+        now = time.monotonic()
+        if self._looked_at is None or now - self._looked_at > _KEPT:
+            self._places, self._looked_at = self._look(), now
+        return self._places
+
+    def _look(self) -> list[Place]:
+        if not all(find_spec(name) for name in ("sqlalchemy", "dbos")):
+            return []
+        found: dict[tuple[str, str], Place] = {}
+        environ = self._sources.environ
+        for folder in (self._folder, *known_trees(environ)):
+            with contextlib.suppress(InvalidInput):
+                values, _ = read_fleet(World(folder, environ), {})
+                place = find_place(folder, values, Tools(environ, [folder]))
+                if place.has_database:
+                    found.setdefault((place.url, place.project), place)
+        return list(found.values())
+
+    def _table(self, place: Place) -> FleetTable:
+        from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - a part of the extra
+
+        from rooda.fleet.database.database_check import database_words  # noqa: PLC0415 - likewise
+        from rooda.fleet.database.fleet_store import FleetStore  # noqa: PLC0415 - likewise
+
+        name, folder = place.top.name, str(place.top)
+        try:
+            with contextlib.closing(FleetStore(place.url)) as store:
+                sight = Sight(
+                    store.runs(place.project),
+                    store.now(),
+                    store.accounts.holds(),
+                    store.workers.all(place.project),
+                )
+        except SQLAlchemyError as error:
+            words = database_words(error, place.url)
+            trouble = f"The database {place.shown_url} can't be used: {words}"
+            return FleetTable(name, folder, trouble=trouble)
+        return self._sources.masker().tree(table_of(name, folder, sight))
+
+
+def table_of(project: str, folder: str, sight: Sight) -> FleetTable:
+    """Return what the database has as a table."""
+    states = sight.states
+    rows = tuple(
+        FleetRow(
+            run.run,
+            iteration_words(run),
+            cost_words(run.cost, run.unknown_costs, run.iteration),
+            run.where if run.state is RunState.WORKING else "",
+            run.branch if run.iteration else "",
+            state_words(run, states, sight.now),
+            _TONES.get(color_of(run) or Color.QUIET, ""),
+        )
+        for run in sight.runs
+    )
+    lines = [total_words(sight.runs), *budget_words(sight.runs), *hold_words(sight)]
+    return FleetTable(project, folder, rows, (*lines, *worker_words(sight)))

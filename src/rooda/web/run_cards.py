@@ -1,0 +1,114 @@
+"""All runs of the machine for a list: one card for each."""
+
+import time
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from rooda.live.machine_runs import TreeRun, machine_runs
+from rooda.live.run_feed import record_trace
+from rooda.record.database import NAME
+from rooda.record.record_reader import RecordReader
+from rooda.record.rows import StoreError
+from rooda.report.make import summary_of
+from rooda.summary.model import RunSummary, TestCounts
+from rooda.text.masking import Masker
+from rooda.web.sources import Sources
+from rooda.workspace.known_trees import known_trees
+from rooda.workspace.state_folder import STATE_FOLDER
+
+MOST = 100  # runs
+_OLDEST = 5.0  # seconds: the durations of runs at work grow
+_RARELY = 30.0
+
+
+class RunCard(Struct, frozen=True):
+    """A run in the list."""
+
+    key: str
+    run: str
+    project: str
+    folder: str
+    procedure: str
+    status: str
+    started_at: str
+    seconds: float
+    iterations: int
+    max_iterations: int | None
+    failed: int
+    tests: TestCounts | None
+    cost: float | None
+    text: str  # what it did last, or why it ended
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether the run goes on."""
+        return self.status == "running"
+
+
+class RunCards:
+    """Makes the cards; those of runs that have ended are kept."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._masker = sources.masker()
+        self._kept: dict[tuple[str, str, str | None], RunCard] = {}
+        self._cards: Sequence[RunCard] = ()
+        self._seen: object = None
+        self._at = 0.0
+
+    def changed(self) -> bool:
+        """Whether it is time to make the cards again."""
+        age = time.monotonic() - self._at
+        is_old = age > (_OLDEST if any(one.is_at_work for one in self._cards) else _RARELY)
+        return self._seen is None or is_old or self._trace() != self._seen
+
+    def cards(self) -> Sequence[RunCard]:
+        """Return the cards: runs at work first, then the newest."""
+        self._seen = self._trace()
+        self._at = time.monotonic()
+        runs = machine_runs(self._masker, self._sources.environ, MOST)
+        self._cards = [card for card in map(self._card, runs) if card is not None]
+        return self._cards
+
+    def _card(self, run: TreeRun) -> RunCard | None:
+        name = (run.key, run.row.run, run.row.ended_at)
+        found = self._kept.get(name)
+        if found is None or found.status != run.row.status:
+            found = _read(run, self._masker)
+            if found is not None and not found.is_at_work:
+                self._kept[name] = found
+        return found
+
+    def _trace(self) -> object:
+        trees = known_trees(self._sources.environ)
+        return [(tree, record_trace(tree / STATE_FOLDER / NAME)) for tree in trees]
+
+
+def _read(run: TreeRun, masker: Masker) -> RunCard | None:
+    try:
+        summary = summary_of(RecordReader(run.tree, mask=masker.tree), run.row)
+    except StoreError:
+        return None
+    return card_of(summary, run)
+
+
+def card_of(run: RunSummary, at: TreeRun) -> RunCard:
+    """Return the card of a run."""
+    is_good = run.is_running or run.status == "success"
+    return RunCard(
+        key=at.key,
+        run=run.run,
+        project=run.project,
+        folder=str(at.tree),
+        procedure=run.procedure,
+        status=run.status,
+        started_at=run.started_at,
+        seconds=run.seconds,
+        iterations=len(run.iterations),
+        max_iterations=run.max_iterations,
+        failed=run.failed,
+        tests=run.tests_last,
+        cost=run.cost,
+        text=(run.headline or run.rule_text) if is_good else run.rule_text,
+    )

@@ -1,0 +1,105 @@
+"""Serves the page on 127.0.0.1 until a signal comes."""
+
+import contextlib
+import secrets
+import socket
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import uvicorn
+from starlette.types import Receive, Scope, Send
+
+from rooda.process.interrupts import Interrupts
+from rooda.web.app import Pages
+from rooda.web.connections import Connection
+from rooda.web.fleets import Fleets
+from rooda.web.hub import Hub
+from rooda.web.sources import Sources
+from rooda.web.threads import Threads
+
+HOST = "127.0.0.1"
+DEFAULT_PORT = 7660
+_BUFFER = 128 * 1024  # bytes that the kernel keeps for a client which does not read
+_LONGEST_HEADERS = 16 * 1024  # bytes
+
+
+def listen(port: int | None) -> socket.socket:
+    """Return a socket that listens on this port, or on the default port, else on a free one.
+
+    Raises OSError.
+    """
+    if port is not None:
+        return _bound(port)
+    with contextlib.suppress(OSError):
+        return _bound(DEFAULT_PORT)
+    return _bound(0)
+
+
+def _bound(port: int) -> socket.socket:
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+        found.bind((HOST, port))
+        found.listen()
+    except OSError:
+        found.close()
+        raise
+    return found
+
+
+def serve(
+    listener: socket.socket,
+    sources: Sources,
+    folder: Path,
+    interrupts: Interrupts,
+    tell: Callable[[str, int], None],
+) -> None:
+    """Serve until a signal comes. `tell` gets the address and the port when the page is there."""
+    token = secrets.token_urlsafe(32)
+    port = listener.getsockname()[1]
+
+    class Server(uvicorn.Server):
+        """Ends with rooda's own signals, and ends all streams first."""
+
+        @contextlib.contextmanager
+        def capture_signals(self) -> Generator[None, None, None]:
+            yield
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            self.threads = Threads()
+            self.hub = Hub(self.threads)
+            pages = Pages(sources, Fleets(sources, folder), self.threads, self.hub)
+            self.config.loaded_app = pages.guarded(token, port)
+            await super().startup(sockets)
+            tell(f"http://{HOST}:{port}/#{token}", port)
+
+        async def on_tick(self, counter: int) -> bool:
+            is_over = await super().on_tick(counter) or bool(interrupts.received)
+            if is_over:
+                self.hub.close()
+                self.threads.close()
+            return is_over
+
+    config = uvicorn.Config(
+        _no_app,
+        http=Connection,
+        ws="none",
+        loop="asyncio",
+        lifespan="off",
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=1,
+        h11_max_incomplete_event_size=_LONGEST_HEADERS,
+    )
+    with interrupts.deferred():
+        Server(config).run([listener])
+
+
+async def _no_app(scope: Scope, receive: Receive, send: Send) -> None:
+    """Stand for the app, which needs the event loop and is made in it."""
