@@ -40,9 +40,11 @@ class Pages(Struct):
     """Answers requests; create it in the event loop of the server."""
 
     sources: Sources
+    cards: RunCards
     fleets: Fleets
     threads: Threads
     hub: Hub
+    on_trouble: Callable[[str, Exception], None]
 
     def guarded(self, token: str, port: int) -> Guard:
         """Return the app that a server serves on this port."""
@@ -61,7 +63,7 @@ class Pages(Struct):
             Route("/api/live/runs", self.live_runs),
             Route("/api/live/run/{key}/{run}", self.live_run),
         ]
-        handlers = {NotThere: _not_there, HTTPException: _no_address}
+        handlers = {NotThere: _not_there, HTTPException: _no_address, Exception: self._failed}
         app = Starlette(routes=routes, exception_handlers=handlers)  # type: ignore[arg-type]
         app.router.redirect_slashes = False
         return Guard(app, token, port)
@@ -70,8 +72,7 @@ class Pages(Struct):
         """All runs."""
 
         def make_page() -> str:
-            cards = RunCards(self.sources).cards()
-            return fragments.run_list(cards, has_fleet=self.fleets.are_there())
+            return fragments.run_list(self.cards.cards(), has_fleet=self.fleets.are_there())
 
         return await self._page(make_page)
 
@@ -125,13 +126,18 @@ class Pages(Struct):
 
     async def live_runs(self, _: Request) -> "Stream":
         """All runs, as they change."""
-        return Stream(self.hub, "runs", partial(RunsFeed, self.sources))
+        return Stream(self.hub, "runs", partial(RunsFeed, self.cards))
 
     async def live_run(self, request: Request) -> "Stream":
         """One run, as it goes on."""
         key, run = _names(request)
         found = await self.threads.run(partial(self.sources.find, key, run))
         return Stream(self.hub, f"{key}/{run}", partial(OneRunFeed, self.sources, found))
+
+    async def _failed(self, request: Request, error: Exception) -> Response:
+        self.on_trouble(request.url.path, error)
+        words = "rooda has a fault here; the terminal of `rooda web` says which one."
+        return PlainTextResponse(f"{words}\n", 500)
 
     async def _page(self, make_page: Callable[[], str]) -> HTMLResponse:
         return HTMLResponse(await self.threads.run(make_page))
@@ -150,12 +156,16 @@ class Stream(Response):
         headers = self.raw_headers
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         if scope["method"] != "HEAD":
-            sending = asyncio.create_task(self._send_lines(send))
-            leaving = asyncio.create_task(_until_gone(receive))
-            await asyncio.wait([sending, leaving], return_when=asyncio.FIRST_COMPLETED)
-            for task in (sending, leaving):
-                task.cancel()
-            await asyncio.gather(sending, leaving, return_exceptions=True)
+            tasks = [
+                asyncio.create_task(self._send_lines(send)),
+                asyncio.create_task(_until_gone(receive)),
+            ]
+            try:
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
         await send({"type": "http.response.body", "body": b""})
 
     async def _send_lines(self, send: Send) -> None:

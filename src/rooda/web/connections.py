@@ -16,7 +16,7 @@ from rooda.web.guard import HEADERS
 
 MOST = 200  # connections
 _LONGEST_REQUEST = 10.0  # seconds until the headers are there
-_LONGEST_SEND = 10.0  # seconds for a piece of the answer
+_LONGEST_SEND = 5.0  # seconds for a piece of the answer
 _PIECE = 64 * 1024  # bytes
 
 

@@ -30,15 +30,18 @@ class _Sent:
 class RunsFeed:
     """All runs of the machine."""
 
-    def __init__(self, sources: Sources) -> None:
-        self._cards = RunCards(sources)
+    def __init__(self, cards: RunCards) -> None:
+        self._cards = cards
+        self._last: object = None
         self._sent = _Sent()
 
     def look(self) -> Sequence[Message]:
         """Return the parts of the list that have changed."""
-        if not self._cards.changed():
+        cards = self._cards.cards()
+        if cards is self._last:
             return []
-        return self._sent.new(fragments.list_parts(self._cards.cards()))
+        self._last = cards
+        return self._sent.new(fragments.list_parts(cards))
 
     def close(self) -> None:
         """Nothing is open."""
@@ -60,11 +63,13 @@ class OneRunFeed:
         news = self._feed.look()
         messages: list[Message] = []
         if news.summary is not None:
-            messages += self._sent.new(fragments.run_parts(news.summary, self._key))
-            messages += self._sent.new(fragments.row_parts(news.summary, self._key))
+            known = fragments.run_values(news.summary, self._key)
+            messages += self._sent.new(fragments.run_parts(known))
+            messages += self._sent.new(fragments.row_parts(known))
             self._keep(news.summary)
         elif self._is_old():
             messages += self._times()
+        messages += self._sent.new({"trouble": fragments.trouble(news.trouble)})
         if news.text:
             messages.append(Message(text=news.text))
         return messages
@@ -89,4 +94,5 @@ class OneRunFeed:
         except NotThere:
             return []
         self._keep(summary)
-        return self._sent.new(fragments.run_parts(summary, self._key, _PARTS_WITH_TIMES))
+        known = fragments.run_values(summary, self._key)
+        return self._sent.new(fragments.run_parts(known, _PARTS_WITH_TIMES))

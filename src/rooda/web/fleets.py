@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rooda.config.fleet_settings import URL
 from rooda.config.fleet_values import read_fleet
 from rooda.config.problems import InvalidInput
 from rooda.config.world import World
@@ -83,6 +84,8 @@ class Fleets:
         for folder in (self._folder, *known_trees(environ)):
             with contextlib.suppress(InvalidInput):
                 values, _ = read_fleet(World(folder, environ), {})
+                if values[URL] is None and not _may_have_database(folder):
+                    continue
                 place = find_place(folder, values, Tools(environ, [folder]))
                 if place.has_database:
                     found.setdefault((place.url, place.project), place)
@@ -108,6 +111,12 @@ class Fleets:
             trouble = f"The database {place.shown_url} can't be used: {words}"
             return FleetTable(name, folder, trouble=trouble)
         return self._sources.masker().tree(table_of(name, folder, sight))
+
+
+def _may_have_database(folder: Path) -> bool:
+    """Whether it is worth to ask git: of a linked work tree, git knows where the database is."""
+    git = next((one / ".git" for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+    return git is not None and (git.is_file() or (git / "rooda" / "fleet.sqlite").exists())
 
 
 def table_of(project: str, folder: str, sight: Sight) -> FleetTable:

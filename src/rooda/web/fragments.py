@@ -42,33 +42,35 @@ def list_parts(cards: Sequence[RunCard]) -> dict[str, str]:
 
 def run_page(run: RunSummary, key: str, *, has_fleet: bool) -> str:
     """Return the page of one run."""
-    known = _values(run, key)
-    parts = {name: Markup(html) for name, html in run_parts(run, key, _PARTS).items()}  # noqa: S704
-    rows = _joined(reversed(row_parts(run, key).values()))
+    known = run_values(run, key)
+    parts = {name: Markup(html) for name, html in run_parts(known).items()}  # noqa: S704
+    rows = _joined(reversed(row_parts(known).values()))
     left_out = max(0, len(run.iterations) - _MOST_ROWS)
     more = {"rows": rows, "left_out": left_out, "has_fleet": has_fleet}
     return _render("run", known, **parts, **more)
 
 
-def run_parts(run: RunSummary, key: str, names: Iterable[str] = _PARTS) -> dict[str, str]:
-    """Return parts of that page."""
-    known = _values(run, key)
+def run_parts(known: Mapping[str, Any], names: Iterable[str] = _PARTS) -> dict[str, str]:
+    """Return parts of that page; `known` are the `run_values`."""
     return {name: _render(f"part_{name}", known) for name in names}
 
 
-def row_parts(run: RunSummary, key: str) -> dict[str, str]:
+def row_parts(known: Mapping[str, Any]) -> dict[str, str]:
     """Return the rows of the last iterations, the oldest first."""
-    known = _values(run, key)
-    return {
-        f"i{one.number}": _render("run_row", known, one=one) for one in run.iterations[-_MOST_ROWS:]
-    }
+    last = known["run"].iterations[-_MOST_ROWS:]
+    return {f"i{one.number}": _render("run_row", known, one=one) for one in last}
+
+
+def trouble(words: str) -> str:
+    """Return the line that says why the record can't be read; an empty one if it can."""
+    return _render("trouble", words=words)
 
 
 def iteration_page(found: FoundIteration, key: str, *, has_fleet: bool) -> str:
     """Return the page of one iteration."""
     numbers = [one.number for one in found.run.iterations]
     place = numbers.index(found.one.number)
-    known = _values(found.run, key) | {
+    known = run_values(found.run, key) | {
         "one": found.one,
         "details": found.details,
         "transcript": found.transcript,
@@ -86,7 +88,7 @@ def report_page(found: FoundRun, *, has_fleet: bool) -> str:
     """Return the report inside of the page."""
     run = found.summary()
     reader = DetailReader(found.tree, masker=found.masker)
-    known = _values(run, found.key) | {"at": "#i"} | listed_values(run, reader)
+    known = run_values(run, found.key) | {"at": "#i"} | listed_values(run, reader)
     known["download"] = f"/api/download/{found.key}/{run.run}"
     return _render("web_report", known, has_fleet=has_fleet)
 
@@ -96,7 +98,8 @@ def fleet_page(fleets: Sequence[FleetTable]) -> str:
     return _render("fleet", fleets=fleets)
 
 
-def _values(run: RunSummary, key: str) -> dict[str, Any]:
+def run_values(run: RunSummary, key: str) -> dict[str, Any]:
+    """Return what the templates know of a run; `key` is that of its work tree."""
     home = f"#/run/{key}/{run.run}"
     return values(run, at=f"{home}/") | {"home": home, "report": f"#/report/{key}/{run.run}"}
 

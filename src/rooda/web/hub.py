@@ -17,7 +17,7 @@ from rooda.web.threads import Threads
 
 PACE = 0.5  # seconds between two looks
 HEARTBEAT = 10.0  # seconds
-_MOST_WAITING = 4 * 1024 * 1024  # bytes in the queue of one reader
+_MOST_WAITING = 2 * 1024 * 1024  # bytes in the queue of one reader
 _MOST_TEXT = 64 * 1024  # characters that a new reader gets
 _BEAT = b"{}\n"
 
@@ -125,8 +125,15 @@ class _Channel:
 class Hub:
     """All feeds that have readers."""
 
-    def __init__(self, threads: Threads, pace: float = PACE) -> None:
+    def __init__(
+        self,
+        threads: Threads,
+        pace: float = PACE,
+        on_trouble: Callable[[str, Exception], None] = lambda _name, _error: None,
+    ) -> None:
+        """`on_trouble` gets the name of a feed that failed, and why."""
         self._threads = threads
+        self._on_trouble = on_trouble
         self._pace = pace
         self._channels: dict[str, _Channel] = {}
         self._is_closed = False
@@ -165,6 +172,8 @@ class Hub:
             while channel.readers:
                 channel.tell(await self._threads.run(channel.feed.look))
                 await asyncio.sleep(self._pace)
+        except Exception as error:  # noqa: BLE001 - the readers try again
+            self._on_trouble(name, error)
         finally:
             # From here on a new reader gets a new feed. Readers are left only after an error.
             del self._channels[name]

@@ -1,5 +1,6 @@
 """All runs of the machine for a list: one card for each."""
 
+import threading
 import time
 from collections.abc import Sequence
 
@@ -18,6 +19,7 @@ from rooda.workspace.known_trees import known_trees
 from rooda.workspace.state_folder import STATE_FOLDER
 
 MOST = 100  # runs
+_PACE = 1.0  # seconds between two looks at the records, at least
 _OLDEST = 5.0  # seconds: the durations of runs at work grow
 _RARELY = 30.0
 
@@ -47,7 +49,7 @@ class RunCard(Struct, frozen=True):
 
 
 class RunCards:
-    """Makes the cards; those of runs that have ended are kept."""
+    """Makes the cards, for all readers; those of runs that have ended are kept."""
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
@@ -56,20 +58,24 @@ class RunCards:
         self._cards: Sequence[RunCard] = ()
         self._seen: object = None
         self._at = 0.0
-
-    def changed(self) -> bool:
-        """Whether it is time to make the cards again."""
-        age = time.monotonic() - self._at
-        is_old = age > (_OLDEST if any(one.is_at_work for one in self._cards) else _RARELY)
-        return self._seen is None or is_old or self._trace() != self._seen
+        self._lock = threading.Lock()  # two threads must not use the masker at once
 
     def cards(self) -> Sequence[RunCard]:
-        """Return the cards: runs at work first, then the newest."""
-        self._seen = self._trace()
-        self._at = time.monotonic()
-        runs = machine_runs(self._masker, self._sources.environ, MOST)
-        self._cards = [card for card in map(self._card, runs) if card is not None]
-        return self._cards
+        """Return the cards: runs at work first, then the newest. The same list if it is new."""
+        with self._lock:
+            if self._is_outdated():
+                self._seen = self._trace()
+                self._at = time.monotonic()
+                runs = machine_runs(self._masker, self._sources.environ, MOST)
+                self._cards = [card for card in map(self._card, runs) if card is not None]
+            return self._cards
+
+    def _is_outdated(self) -> bool:
+        age = time.monotonic() - self._at
+        if self._seen is None or age < _PACE:
+            return self._seen is None
+        is_old = age > (_OLDEST if any(one.is_at_work for one in self._cards) else _RARELY)
+        return is_old or self._trace() != self._seen
 
     def _card(self, run: TreeRun) -> RunCard | None:
         name = (run.key, run.row.run, run.row.ended_at)

@@ -14,12 +14,13 @@ from rooda.web.app import Pages
 from rooda.web.connections import Connection
 from rooda.web.fleets import Fleets
 from rooda.web.hub import Hub
+from rooda.web.run_cards import RunCards
 from rooda.web.sources import Sources
 from rooda.web.threads import Threads
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 7660
-_BUFFER = 128 * 1024  # bytes that the kernel keeps for a client which does not read
+_BUFFER = 32 * 1024  # bytes that the kernel keeps for a client which does not read
 _LONGEST_HEADERS = 16 * 1024  # bytes
 
 
@@ -54,8 +55,12 @@ def serve(
     folder: Path,
     interrupts: Interrupts,
     tell: Callable[[str, int], None],
+    on_trouble: Callable[[str, Exception], None],
 ) -> None:
-    """Serve until a signal comes. `tell` gets the address and the port when the page is there."""
+    """Serve until a signal comes. `tell` gets the address and the port when the page is there.
+
+    `on_trouble` gets the faults of rooda itself, with the address of the page.
+    """
     token = secrets.token_urlsafe(32)
     port = listener.getsockname()[1]
 
@@ -68,8 +73,15 @@ def serve(
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             self.threads = Threads()
-            self.hub = Hub(self.threads)
-            pages = Pages(sources, Fleets(sources, folder), self.threads, self.hub)
+            self.hub = Hub(self.threads, on_trouble=on_trouble)
+            pages = Pages(
+                sources,
+                RunCards(sources),
+                Fleets(sources, folder),
+                self.threads,
+                self.hub,
+                on_trouble,
+            )
             self.config.loaded_app = pages.guarded(token, port)
             await super().startup(sockets)
             tell(f"http://{HOST}:{port}/#{token}", port)

@@ -10,6 +10,8 @@ from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import this_world
 from rooda.console.command_table import CliContext
 from rooda.console.extras import need_extra
+from rooda.console.masking import masker_here
+from rooda.text.controls import one_line
 
 _LARGEST_PORT = 65535
 
@@ -38,7 +40,8 @@ def web(session: CliContext, /, *, port: int | None) -> int:
     except OSError as error:
         raise _refused(error, port) from None
     with listener:
-        serve(listener, Sources(world.environ), world.folder, session.interrupts, _tell)
+        sources = Sources(world.environ)
+        serve(listener, sources, world.folder, session.interrupts, _tell, _report_fault)
     return 0
 
 
@@ -47,6 +50,12 @@ def _tell(address: str, port: int) -> None:
     host = socket.gethostname() if os.environ.get("SSH_CONNECTION") else "HOST"
     click.echo(f"From another machine: ssh -L {port}:127.0.0.1:{port} {host}", err=True)
     click.echo("Ctrl+C ends the page; the runs go on.", err=True)
+
+
+def _report_fault(where: str, error: Exception) -> None:
+    """Print a fault of rooda; the page goes on."""
+    words = masker_here().text(f"{type(error).__name__}: {error}")
+    click.echo(f"Fault at {where}: {one_line(words)}", err=True)
 
 
 def _refused(error: OSError, port: int | None) -> InvalidInput:

@@ -29,7 +29,7 @@
     var words = location.hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(function (word) { return encodeURIComponent(safe(word)); });
     var rest = words.slice(1).join('/');
     if (!words.length) return { page: '/api/runs', live: '/api/live/runs' };
-    if (words[0] === 'fleet') return { page: '/api/fleet', again: 5000 };
+    if (words[0] === 'fleet') return { page: '/api/fleet' };
     if (words[0] === 'report') return { page: '/api/report/' + rest };
     if (words[0] === 'run' && words.length === 4) return { page: '/api/iteration/' + rest };
     return { page: '/api/' + words[0] + '/' + rest, live: words[0] === 'run' ? '/api/live/run/' + rest : null };
@@ -74,15 +74,20 @@
       return ask(where.page, control.signal).then(function (answer) {
         return answer.text().then(function (text) {
           if (mine !== visit) return;
-          if (!answer.ok && answer.status !== 404) throw new Error(text);
+          if (answer.status > 500) throw new Error(text);
           say('');
           wait = FIRST_WAIT;
           if (!answer.ok) { show('trouble', text); return; }
           put(text);
           if (where.live) follow();
-          else if (where.again) timer = setTimeout(function () { reload(); }, where.again);
+          else again();
         });
       });
+    }
+    // A page without a stream whose content goes on is fetched again, unless the user marks text in it.
+    function again() {
+      var main = page.querySelector('main[data-again]');
+      if (main) timer = setTimeout(function () { if (isSelected(main)) again(); else reload(); }, 1000 * main.dataset.again);
     }
     function reload() { var at = scrollY; load().then(function () { scrollTo(0, at); }).catch(failed(reload)); }
     function follow() {
