@@ -5,7 +5,10 @@ for it.
 """
 
 import asyncio
+import contextlib
 import functools
+import socket
+import struct
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +21,7 @@ MOST = 200  # connections
 _LONGEST_REQUEST = 10.0  # seconds until the headers are there
 _LONGEST_SEND = 5.0  # seconds for a piece of the answer
 _PIECE = 64 * 1024  # bytes
+_RESET = struct.pack("ii", 1, 0)  # no time for what is not sent yet
 
 
 def _plain_answer(status: str) -> bytes:
@@ -65,7 +69,14 @@ class Connection(H11Protocol):
         self.transport.close()
 
     def _be_patient(self) -> None:
-        self._patience = self.loop.call_later(_LONGEST_REQUEST, self.transport.abort)
+        self._patience = self.loop.call_later(_LONGEST_REQUEST, self._cut_off)
+
+    def _cut_off(self) -> None:
+        """Close the connection now; without a reset, the kernel would wait for the client."""
+        sock = self.transport.get_extra_info("socket")
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        self.transport.abort()
 
     def _stop_waiting(self) -> None:
         if self._patience is not None:
@@ -79,7 +90,7 @@ class Connection(H11Protocol):
                     async with asyncio.timeout(_LONGEST_SEND):
                         await send(piece)
             except TimeoutError:
-                self.transport.abort()  # `close` would wait until the client reads
+                self._cut_off()
 
         await app(scope, receive, send_in_time)
 

@@ -95,4 +95,5 @@ class OneRunFeed:
             return []
         self._keep(summary)
         known = fragments.run_values(summary, self._key)
-        return self._sent.new(fragments.run_parts(known, _PARTS_WITH_TIMES))
+        parts = fragments.run_parts(known, _PARTS_WITH_TIMES)
+        return self._sent.new(parts | fragments.row_parts(known, most=1))

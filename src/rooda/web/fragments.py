@@ -55,9 +55,9 @@ def run_parts(known: Mapping[str, Any], names: Iterable[str] = _PARTS) -> dict[s
     return {name: _render(f"part_{name}", known) for name in names}
 
 
-def row_parts(known: Mapping[str, Any]) -> dict[str, str]:
+def row_parts(known: Mapping[str, Any], most: int = _MOST_ROWS) -> dict[str, str]:
     """Return the rows of the last iterations, the oldest first."""
-    last = known["run"].iterations[-_MOST_ROWS:]
+    last = known["run"].iterations[-most:]
     return {f"i{one.number}": _render("run_row", known, one=one) for one in last}
 
 

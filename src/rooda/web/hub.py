@@ -41,10 +41,10 @@ class Message(Struct, frozen=True):
 
 
 class Feed(Protocol):
-    """What a feed can do; both methods are called in a thread, never two at once."""
+    """What a feed can do."""
 
     def look(self) -> Sequence[Message]:
-        """Return what is new since the last look."""
+        """Return what is new since the last look; called in a thread, never two at once."""
 
     def close(self) -> None:
         """Close files."""
@@ -128,13 +128,13 @@ class Hub:
     def __init__(
         self,
         threads: Threads,
-        pace: float = PACE,
+        pace: float | None = None,
         on_trouble: Callable[[str, Exception], None] = lambda _name, _error: None,
     ) -> None:
         """`on_trouble` gets the name of a feed that failed, and why."""
         self._threads = threads
         self._on_trouble = on_trouble
-        self._pace = pace
+        self._pace = PACE if pace is None else pace
         self._channels: dict[str, _Channel] = {}
         self._is_closed = False
 
@@ -179,8 +179,7 @@ class Hub:
             del self._channels[name]
             for reader in channel.readers:
                 reader.close()
-            if not self._is_closed:
-                await self._threads.run(channel.feed.close)
+        channel.feed.close()  # not after a cancellation: a thread may still look
 
 
 async def _lines(reader: _Reader) -> AsyncIterator[bytes]:

@@ -90,8 +90,11 @@ def serve(
             is_over = await super().on_tick(counter) or bool(interrupts.received)
             if is_over:
                 self.hub.close()
-                self.threads.close()
             return is_over
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().shutdown(sockets)
+            self.threads.close()
 
     config = uvicorn.Config(
         _no_app,
