@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from rooda.cli.at_work import AtWork
 from rooda.config.problems import InvalidInput
+from rooda.engine.at_work import AtWork
 from rooda.process.leftovers import start_time
 from support.children import IN_THE_BACKGROUND, Nursery, until
 from support.jobs import Job

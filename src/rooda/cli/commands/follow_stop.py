@@ -6,11 +6,12 @@ import time
 
 import click
 
-from rooda.cli.at_work import AtWork
 from rooda.config.problems import InvalidInput, Problem
+from rooda.config.world import this_world
 from rooda.console.completion import complete_runs
 from rooda.console.options import RunNamesCommand
 from rooda.console.recorded import Recorded, readable_record
+from rooda.engine.at_work import AtWork
 from rooda.process.interrupts import END
 from rooda.record.rows import RunRow
 from rooda.record.run_folders import run_folder
@@ -77,7 +78,7 @@ def _is_at_work(record: Recorded, row: RunRow) -> bool:
 @click.option("--now", is_flag=True, help="End it at once (SIGTERM), and wait until it has ended.")
 def stop(*, now: bool) -> None:
     """End the run of this work tree after its current iteration."""
-    run = AtWork.find()
+    run = AtWork.find(this_world().folder)
     if not now:
         run.send(END)
         click.echo(f"{run} stops when its current iteration has ended.")

@@ -8,22 +8,18 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from rooda.cli.at_work import AtWork, NoRunError, UnseenRunError
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import this_world
 from rooda.console.masking import masker_here
 from rooda.console.pager import print_paged
+from rooda.engine.at_work import AtWork, NoRunError, UnseenRunError
+from rooda.engine.telling import add_note, note_text
 from rooda.text.controls import clean
-from rooda.text.numbers import format_size
 from rooda.text.times import format_duration
 from rooda.workspace.record_place import workspace_for
-from rooda.workspace.state_folder import STATE_FOLDER
 from rooda.workspace.user_notes import (
     LONGEST,
-    MOST,
     UserNote,
-    belongs_to_another,
-    new_note,
     remove_drafts,
     remove_note,
     waiting_notes,
@@ -56,7 +52,7 @@ def tell(*, text: tuple[str, ...], keep: bool, is_list: bool, clear: str | None)
     elif clear is not None:
         _clear(workspace, clear)
     else:
-        _add(workspace, _note_text(text), keep=keep)
+        add_note(workspace, _given_note(text), keep=keep)
         when = "in every iteration from the next one on" if keep else "in its next iteration"
         click.echo(f"{target.name} reads it {when}." if target.name else _for_later(keep=keep))
         if target.run is not None:
@@ -78,9 +74,10 @@ class _Target(Struct, frozen=True):
     @classmethod
     def find(cls) -> "_Target":
         """Return where a note of the current folder goes."""
-        here = workspace_for(this_world().folder)
+        folder = this_world().folder
+        here = workspace_for(folder)
         try:
-            run = AtWork.find()
+            run = AtWork.find(folder)
         except NoRunError:
             return cls(None, "", here)
         except UnseenRunError:
@@ -92,7 +89,7 @@ class _Target(Struct, frozen=True):
 # -- write -----------------------------------------------------------------------------------
 
 
-def _note_text(words: tuple[str, ...]) -> str:
+def _given_note(words: tuple[str, ...]) -> str:
     """Return the note from the command line or from standard input. Raises InvalidInput."""
     if words and words != (_STDIN,):
         data = " ".join(words).encode("utf-8", "surrogateescape")
@@ -101,19 +98,7 @@ def _note_text(words: tuple[str, ...]) -> str:
     else:
         problem = Problem("there is no note", "Write `rooda tell TEXT`, or pipe the note into it")
         raise InvalidInput([problem])
-    if len(data) > LONGEST:
-        advice = "Write the text into a file of the work tree, and name that file in the note"
-        message = f"the note is longer than {format_size(LONGEST)}"
-        raise InvalidInput([Problem(message, advice)])
-    try:
-        text = data.decode("utf-8-sig").strip("\r\n")
-    except UnicodeDecodeError as error:
-        problem = Problem(f"the note is not UTF-8 text (byte {error.start})", "Write it as UTF-8")
-        raise InvalidInput([problem]) from None
-    if not text.strip() or "\0" in text:
-        what = "contains a zero byte" if text.strip() else "is empty"
-        raise InvalidInput([Problem(f"the note {what}", "Write `rooda tell TEXT`")])
-    return text
+    return note_text(data)
 
 
 def _standard_input() -> bytes:
@@ -122,20 +107,6 @@ def _standard_input() -> bytes:
     except (AttributeError, OSError, ValueError) as error:
         problem = Problem(f"standard input can't be read: {error}", "Write `rooda tell TEXT`")
         raise InvalidInput([problem]) from None
-
-
-def _add(workspace: Path, text: str, *, keep: bool) -> None:
-    if len(waiting_notes(workspace)) >= MOST:
-        problem = Problem(f"{MOST} notes wait already", "Delete them with `rooda tell --clear`")
-        raise InvalidInput([problem])
-    if belongs_to_another(workspace):
-        message = f"{workspace / STATE_FOLDER} belongs to another user"
-        raise InvalidInput([Problem(message, "Write the note as that user")])
-    try:
-        new_note(workspace, text, keep=keep)
-    except OSError as error:
-        message = f"the note can't be written: {error.filename or workspace}: {error.strerror}"
-        raise InvalidInput([Problem(message, "Correct that, then write the note again")]) from None
 
 
 # -- list and clear --------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Finds the run that is at work in this work tree, signals it, and waits for its end."""
+"""Finds the run that is at work in a work tree, signals it, and waits for its end."""
 
 import contextlib
 import os
@@ -11,7 +11,6 @@ from pathlib import Path
 from msgspec import Struct
 
 from rooda.config.problems import InvalidInput, Problem
-from rooda.config.world import this_world
 from rooda.process.interrupts import END
 from rooda.process.leftovers import start_time
 from rooda.record.rows import StoreError
@@ -38,16 +37,15 @@ class AtWork(Struct, frozen=True):
     pid: int
     started: float
     note: LockNote | None  # None when the agent has deleted it
-    elsewhere: str = ""  # its folder, if the current work tree is a part of it
+    elsewhere: str = ""  # its folder, if the work tree of the user is a part of it
 
     @classmethod
-    def find(cls) -> "AtWork":
-        """Return the run that holds the lock of this work tree, or of one around it.
+    def find(cls, folder: Path) -> "AtWork":
+        """Return the run that holds the lock of the work tree of a folder, or of one around it.
 
-        The agent may have made this folder a repository of its own, but a repository that was
+        The agent may have made the folder a repository of its own, but a repository that was
         there before the run has runs of its own. Raises InvalidInput.
         """
-        folder = this_world().folder
         within = folders_to_top(folder)
         others, around = [], None
         for holder in lock_holders(folder):
@@ -144,7 +142,7 @@ class AtWork(Struct, frozen=True):
     def outcome(self) -> str:
         """Return the status of the run in its record; empty if there is none."""
         # Completion loads this module too, and needs no database.
-        from rooda.record.record_reader import RecordReader
+        from rooda.record.record_reader import RecordReader  # noqa: PLC0415
 
         if self.note is None:
             return ""
