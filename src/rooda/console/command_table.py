@@ -37,6 +37,8 @@ COMMANDS: Mapping[str, CommandRow] = {
         "Write a note for the agent into the next prompt."),
     "follow": CommandRow("follow_stop", "follow", "Look",
         "Show a run live, until it ends."),
+    "watch": CommandRow("watch", "watch", "Look",
+        "Show the runs of this machine on the full screen, live."),
     "history": CommandRow("records", "history", "Look",
         "List the runs of this work tree, or of all (--all), newest first."),
     "show": CommandRow("records", "show", "Look",

@@ -1,11 +1,50 @@
-"""Writes a note for the agent of a run: which notes are refused, and why."""
+"""Writes a note for the agent of a run: where the note goes, which notes are refused, and why."""
 
 from pathlib import Path
 
+from msgspec import Struct
+
 from rooda.config.problems import InvalidInput, Problem
+from rooda.engine.at_work import AtWork, NoRunError, UnseenRunError
 from rooda.text.numbers import format_size
+from rooda.workspace.record_place import workspace_for
 from rooda.workspace.state_folder import STATE_FOLDER
 from rooda.workspace.user_notes import LONGEST, MOST, belongs_to_another, new_note, waiting_notes
+
+
+class NoteTarget(Struct, frozen=True):
+    """The run at work, its name (empty: there is none), and the folder with its notes."""
+
+    run: AtWork | None
+    name: str
+    workspace: Path
+
+    @classmethod
+    def find(cls, folder: Path) -> "NoteTarget":
+        """Return where a note goes that the user writes in a folder."""
+        here = workspace_for(folder)
+        try:
+            run = AtWork.find(folder)
+        except NoRunError:
+            return cls(None, "", here)
+        except UnseenRunError:
+            return cls(None, "The run at work here, on another machine or in a container,", here)
+        name = f"The run of pid {run.pid}" if run.note is None else f"Run {run.note.run}"
+        return cls(run, name, run.workspace() or here)
+
+    def tell(self, text: str, *, keep: bool = False) -> str:
+        """Write the note, and return a sentence that says which run reads it when.
+
+        Raises InvalidInput.
+        """
+        _add(self.workspace, text, keep=keep)
+        if self.run is not None:
+            self.run.nudge()
+        if not self.name:
+            every = " in every iteration" if keep else ""
+            return f"No run is at work here; the next run reads it{every}."
+        when = "in every iteration from the next one on" if keep else "in its next iteration"
+        return f"{self.name} reads it {when}."
 
 
 def note_text(data: bytes) -> str:
@@ -25,8 +64,7 @@ def note_text(data: bytes) -> str:
     return text
 
 
-def add_note(workspace: Path, text: str, *, keep: bool = False) -> None:
-    """Write a note for the next prompt of the runs of a folder. Raises InvalidInput."""
+def _add(workspace: Path, text: str, *, keep: bool) -> None:
     if len(waiting_notes(workspace)) >= MOST:
         problem = Problem(f"{MOST} notes wait already", "Delete them with `rooda tell --clear`")
         raise InvalidInput([problem])

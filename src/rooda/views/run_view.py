@@ -23,7 +23,7 @@ _RUNS = 3  # names of deleted runs
 _WAITS = 10
 _LONGEST = 2000  # characters of a command
 _STATUS = {"success": Color.GOOD, "completed": Color.GOOD, "running": Color.NAME}
-_PROOF = {
+PROOF_COLORS = {
     ProofState.PASSED: Color.GOOD,
     ProofState.NOT_PROVEN: Color.BAD,
     ProofState.NOT_CHECKED: Color.WARNING,
@@ -111,7 +111,7 @@ def _head(run: RunSummary, page: Page) -> str:
 
 def _numbers(run: RunSummary) -> Iterator[tuple[str | Cell, str]]:
     yield "Run", run.run
-    yield Cell("Proof", _PROOF[run.proof.state]), lines.proof_line(run.proof)
+    yield Cell("Proof", PROOF_COLORS[run.proof.state]), lines.proof_line(run.proof)
     if run.closing:
         said = f"iteration {run.closing_iteration}, not checked by rooda"
         yield "Agent says", f"{run.closing} ({said})"

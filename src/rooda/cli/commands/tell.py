@@ -6,17 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-from msgspec import Struct
 
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import this_world
 from rooda.console.masking import masker_here
 from rooda.console.pager import print_paged
-from rooda.engine.at_work import AtWork, NoRunError, UnseenRunError
-from rooda.engine.telling import add_note, note_text
+from rooda.engine.telling import NoteTarget, note_text
 from rooda.text.controls import clean
 from rooda.text.times import format_duration
-from rooda.workspace.record_place import workspace_for
 from rooda.workspace.user_notes import (
     LONGEST,
     UserNote,
@@ -45,45 +42,14 @@ def tell(*, text: tuple[str, ...], keep: bool, is_list: bool, clear: str | None)
     if (is_list or clear is not None) and (text or keep or (is_list and clear is not None)):
         problem = Problem("--list and --clear take no note", "Give one of them alone")
         raise InvalidInput([problem])
-    target = _Target.find()
+    target = NoteTarget.find(this_world().folder)
     workspace = target.workspace
     if is_list:
         print_paged(_listed(masker_here().tree(waiting_notes(workspace))), workspace)
     elif clear is not None:
         _clear(workspace, clear)
     else:
-        add_note(workspace, _given_note(text), keep=keep)
-        when = "in every iteration from the next one on" if keep else "in its next iteration"
-        click.echo(f"{target.name} reads it {when}." if target.name else _for_later(keep=keep))
-        if target.run is not None:
-            target.run.nudge()
-
-
-def _for_later(*, keep: bool) -> str:
-    every = " in every iteration" if keep else ""
-    return f"No run is at work here; the next run reads it{every}."
-
-
-class _Target(Struct, frozen=True):
-    """The run at work here, its name (empty: there is none), and the folder with its notes."""
-
-    run: AtWork | None
-    name: str
-    workspace: Path
-
-    @classmethod
-    def find(cls) -> "_Target":
-        """Return where a note of the current folder goes."""
-        folder = this_world().folder
-        here = workspace_for(folder)
-        try:
-            run = AtWork.find(folder)
-        except NoRunError:
-            return cls(None, "", here)
-        except UnseenRunError:
-            return cls(None, "The run at work here, on another machine or in a container,", here)
-        name = f"The run of pid {run.pid}" if run.note is None else f"Run {run.note.run}"
-        return cls(run, name, run.workspace() or here)
+        click.echo(target.tell(_given_note(text), keep=keep))
 
 
 # -- write -----------------------------------------------------------------------------------

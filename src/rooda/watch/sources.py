@@ -1,0 +1,61 @@
+"""What the view reads: the runs of the machine, one run, one iteration, the fleet."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+
+from msgspec import Struct
+
+from rooda.live.run_feed import RunFeed
+from rooda.record.json_objects import last_attempts
+from rooda.record.record_reader import RecordReader
+from rooda.record.rows import StoreError
+from rooda.summary.build import summarize
+from rooda.summary.words import words_of
+from rooda.text.masking import Masker
+from rooda.views.iteration_view import iteration_text
+from rooda.views.run_view import Page
+from rooda.watch.fitted import Make
+from rooda.watch.run_list import ListReader
+
+_CLOSING = 20_000  # characters of the agent's last words
+
+
+class RunPlace(Struct, frozen=True):
+    """A run, and the work tree with its record."""
+
+    tree: Path
+    run: str
+
+
+class Sources(Struct, frozen=True):
+    """Where the view reads. `fleet` returns the table of the fleet, or why there is none."""
+
+    masker: Masker
+    environ: Mapping[str, str]
+    fleet: Callable[[], Make]
+
+    def run_list(self) -> ListReader:
+        """Return the reader of all runs."""
+        return ListReader(self.masker, self.environ)
+
+    def feed(self, place: RunPlace) -> RunFeed:
+        """Return the feed of one run."""
+        return RunFeed(place.tree, place.run, self.masker, self.environ)
+
+    def iteration(self, place: RunPlace, number: int, page: Callable[[int], Page]) -> Make:
+        """Return the view of one iteration; if it can't be read, the reason."""
+        reader = RecordReader(place.tree, mask=self.masker.tree)
+        try:
+            run = self.masker.tree(reader.run(place.run))
+            now = datetime.now().astimezone()
+            summary = summarize(run, reader.each_iteration(place.run), now)
+            rows = last_attempts(reader.iteration(place.run, number))
+        except StoreError as error:
+            reason = str(error)
+            return lambda _room: reason
+        one = next((one for one in summary.iterations if one.number == number), None)
+        if one is None or not rows:
+            return lambda _room: f"Iteration {number} is not in the record."
+        words = words_of(place.tree, place.run, one, longest=_CLOSING, steps=1, masker=self.masker)
+        return lambda room: "".join(iteration_text(rows[0], one, summary, words, page(room)))
