@@ -27,7 +27,7 @@ def place_to_open(world: World, name: str | None, masker: Masker) -> RunPlace | 
         remember_tree(own, world.environ)  # a record of an older version is not in the list
     if name is None:
         return _at_work(world)
-    record = Recorded.at(workspace_here(), masker)
+    record = Recorded.at(workspace_here(world.folder), masker)
     try:
         return RunPlace(record.workspace, record.run(name).run)
     except InvalidInput:

@@ -36,7 +36,7 @@ class WatchApp(App[int]):
     def __init__(
         self, sources: Sources, place: RunPlace | None = None, interrupts: Interrupts | None = None
     ) -> None:
-        super().__init__()
+        super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
         self._sources, self._place, self._interrupts = sources, place, interrupts
 

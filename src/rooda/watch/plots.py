@@ -1,6 +1,5 @@
 """Small plots of a run made of block characters: one bar for each iteration. Pure."""
 
-import math
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
@@ -112,6 +111,4 @@ def _shared(bars: Sequence[Bar], room: int) -> Sequence[Bar]:
 
 def _eighths(value: float | None, highest: float, rows: int) -> int:
     """Return the height of a bar; a value above zero is always visible."""
-    if not value or value < 0 or not math.isfinite(value) or highest <= 0:
-        return 0
-    return max(1, round(value / highest * rows * _FULL))
+    return max(1, round(value / highest * rows * _FULL)) if value else 0
