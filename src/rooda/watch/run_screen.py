@@ -31,6 +31,7 @@ from rooda.watch.words_view import WordsView
 
 _PACE = 0.2  # seconds between two looks at the run
 _TICK = 0.1  # seconds between two looks at the results
+_REST = 20  # a screen that takes a second to make rests for so many seconds
 _ROOMY = 36  # lines of a terminal that has room for higher plots
 _PAINT = Painter(is_on=True)
 
@@ -53,6 +54,8 @@ class RunScreen(Screen[None]):
         self._summary: RunSummary | None = None
         self._made = 0.0  # when the summary came
         self._shown = 0  # seconds since then that the screen shows
+        self._trouble = ""  # why the record can't be read
+        self._pause = 1.0  # seconds until the screen shows the next age
 
     def compose(self) -> ComposeResult:
         """Lay the screen out."""
@@ -90,19 +93,27 @@ class RunScreen(Screen[None]):
     def _take(self) -> None:
         for news in self._poller.take():
             self.query_one(WordsView).add(news.text)
-            if news.summary is not None:
-                self._summary, self._made, self._shown = news.summary, time.monotonic(), 0
-                self._show()
-            elif news.trouble:
+            if news.trouble != self._trouble:
+                self._trouble = news.trouble
                 self._tell_user(news.trouble)
-        run = self._summary
-        if run is not None and run.is_running and time.monotonic() - self._made >= self._shown + 1:
-            self._shown = int(time.monotonic() - self._made)
+            if news.summary is not None:
+                self._take_summary(news.summary)
+        age = time.monotonic() - self._made
+        is_running = self._summary is not None and self._summary.is_running
+        if is_running and age >= self._shown + self._pause:
+            self._shown = int(age)
             self._show()
+
+    def _take_summary(self, run: RunSummary) -> None:
+        if self._summary is not None and self._summary.is_running and not run.is_running:
+            self._tell_user("")  # what a key has done is over
+        self._summary, self._made, self._shown = run, time.monotonic(), 0
+        self._show()
 
     def _show(self) -> None:
         if self._summary is None:
             return
+        began = time.monotonic()
         run, height = aged(self._summary, self._shown), self.size.height
         self.query_one("#head", Fitted).show(lambda room: head_text(run, room, height, _PAINT))
         self.query_one("#body").set_class(not run.is_running, "ended")
@@ -114,6 +125,8 @@ class RunScreen(Screen[None]):
             lambda room: iteration_table(run.iterations, Page(room, _PAINT)),
             [str(one.number) for one in run.iterations],
         )
+        # A run of thousands of iterations has a long table: keys come first.
+        self._pause = max(1.0, _REST * (time.monotonic() - began))
 
     # -- what keys do --------------------------------------------------------------------------
 
