@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from support.children import Nursery
+from support.children import Nursery, until
 from support.tmux import Tmux
-from support.workspace import Workspace, wait_for
+from support.workspace import Workspace, alive, wait_for
 
 pytestmark = [
     pytest.mark.slow,
@@ -86,10 +86,23 @@ def test_watch_opens_the_run_of_this_folder_and_quit_leaves_it_alone(
         again.press("y")
         again.wait_for("ended as")
         assert running.finish().code == 130
-        view = subprocess.run(
-            ["pgrep", "-P", str(again.pid)], capture_output=True, text=True, check=True, timeout=30
-        )
-        os.kill(int(view.stdout), signal.SIGTERM)
+        os.kill(view_in(again), signal.SIGTERM)
         again.wait_for("exit 130")  # and the terminal is as before
     finally:
         again.close()
+
+
+def test_watch_ends_with_its_terminal(workspace: Workspace, terminal: Tmux) -> None:
+    terminal.start(workspace, "watch")
+    terminal.wait_for("q Quit")
+    view = view_in(terminal)
+    terminal.close()
+    until(lambda: not alive(view), "the view ends")
+
+
+def view_in(terminal: Tmux) -> int:
+    """The process of the view: the only child of the shell in that terminal."""
+    found = subprocess.run(
+        ["pgrep", "-P", str(terminal.pid)], capture_output=True, text=True, check=True, timeout=30
+    )
+    return int(found.stdout)

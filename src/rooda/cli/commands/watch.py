@@ -1,6 +1,9 @@
 """`rooda watch`: the runs of this machine on the full screen."""
 
+import contextlib
+import signal
 import sys
+from collections.abc import Iterator
 
 import click
 
@@ -11,6 +14,7 @@ from rooda.console.completion import complete_runs
 from rooda.console.extras import need_extra
 from rooda.console.masking import masker_here
 from rooda.console.options import RunNamesCommand
+from rooda.process.interrupts import end_at_once, stays_ignored
 
 
 @click.command("watch", cls=RunNamesCommand)
@@ -34,12 +38,25 @@ def watch(session: CliContext, /, *, run: str | None) -> int:
     masker = masker_here()
     place = place_to_open(world, run, masker)
     # A signal must not leave the terminal without its cursor: the view ends by itself.
-    with session.interrupts.deferred():
+    with session.interrupts.deferred(), _hang_up_ends_at_once():
         app = WatchApp(sources_here(world, masker), place, session.interrupts)
         app.run()
     if app.failure is not None:
         raise app.failure
     return app.return_value or app.return_code or 0
+
+
+@contextlib.contextmanager
+def _hang_up_ends_at_once() -> Iterator[None]:
+    """Without its terminal, Textual would wait forever for room to write to it."""
+    if stays_ignored(signal.SIGHUP):
+        yield
+        return
+    before = signal.signal(signal.SIGHUP, end_at_once)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def _is_terminal(stream: object) -> bool:
