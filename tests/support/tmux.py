@@ -1,7 +1,9 @@
 """A real terminal with a screen of its own (tmux), for programs that fill the screen."""
 
 import shlex
+import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,8 +17,10 @@ _ENVIRONMENT = {"TERM": "xterm-256color", "COLUMNS": None, "LINES": None}
 class Tmux:
     """One terminal. The text that stays after the program has ended is `exit CODE`."""
 
-    def __init__(self, folder: Path, columns: int = 100, rows: int = 30) -> None:
-        self._socket = str(folder / "tmux")
+    def __init__(self, columns: int = 100, rows: int = 30) -> None:
+        # The path of a socket must be short.
+        self._folder = Path(tempfile.mkdtemp(prefix="rooda-tmux-"))
+        self._socket = str(self._folder / "tmux")
         self._size = ("-x", str(columns), "-y", str(rows))
 
     def start(
@@ -67,6 +71,7 @@ class Tmux:
             capture_output=True,
             timeout=30,
         )
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _tmux(self, *words: str) -> str:
         done = subprocess.run(

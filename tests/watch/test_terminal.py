@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -31,8 +30,8 @@ COLOR = re.compile(r"\x1b\[(?:[0-9;]*;)?(?:3[1-6]|9[0-7]|38|48)[;m0-9]*")
 
 
 @pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Tmux]:
-    found = Tmux(tmp_path)
+def terminal() -> Iterator[Tmux]:
+    found = Tmux()
     yield found
     found.close()
 
@@ -47,9 +46,7 @@ def test_watch_tells_and_stops_a_run_of_another_work_tree_and_shows_its_end(
     terminal.wait_for("1 run at work", "other")
     terminal.press("Enter")
     terminal.wait_for("▶ other: work has been running", "I begin with step 1 [red]now[/red]")
-    terminal.press("t")
-    terminal.type("please use tabs")
-    terminal.press("Enter")
+    terminal.type("tplease use tabs\r")  # all at once: no letter of a note is a command
     terminal.wait_for("reads it in its next iteration.")
     other.write("go.1", "")
     assert "please use tabs" in wait_for(other.path / "prompt.2")
@@ -65,7 +62,7 @@ def test_watch_tells_and_stops_a_run_of_another_work_tree_and_shows_its_end(
 
 
 def test_watch_opens_the_run_of_this_folder_and_quit_leaves_it_alone(
-    workspace: Workspace, nursery: Nursery, terminal: Tmux, tmp_path: Path
+    workspace: Workspace, nursery: Nursery, terminal: Tmux
 ) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(AGENT), "-n", "5")
     nursery.pid("agent")
@@ -75,8 +72,7 @@ def test_watch_opens_the_run_of_this_folder_and_quit_leaves_it_alone(
     terminal.press("q")
     terminal.wait_for("exit 0")
     assert running.process.poll() is None
-    terminal.close()
-    again = Tmux(tmp_path, columns=40, rows=12)
+    again = Tmux(columns=40, rows=12)
     try:
         again.start(workspace, "watch", "last")
         again.wait_for("▶ work: work")

@@ -6,6 +6,8 @@ from rich.text import Text
 from textual.geometry import Size
 from textual.widget import Widget
 
+from rooda.text.controls import storable
+
 Make = Callable[[int], str]  # the text for so many columns, with the colors of rooda.text.colors
 
 
@@ -16,9 +18,10 @@ def _empty(_room: int) -> str:
 def colored(line: str) -> Text:
     """Return a text of rooda's views for Textual. The text has colors, and never markup.
 
-    The views have removed all control codes of programs; the colors are rooda's own.
+    The views have removed all control codes of programs; the colors are rooda's own. The name of a
+    file that is not UTF-8 would end the view.
     """
-    return Text.from_ansi(line, no_wrap=True, end="")
+    return Text.from_ansi(storable(line), no_wrap=True, end="")
 
 
 class Fitted(Widget):
@@ -33,15 +36,12 @@ class Fitted(Widget):
 
     def show(self, make: Make) -> None:
         """Show another text."""
-        room = self._made[0] if self._made else 0
-        before = self._made
+        room, before = self._made or (0, "")
         self._make, self._made = make, None
-        if before is None or not room:
-            self.refresh(layout=True)
-            return
         text = self._text(room)
-        if text != before[1]:
-            self.refresh(layout=text.count("\n") != before[1].count("\n") or not before[1])
+        if text != before:
+            is_resized = not before or text.count("\n") != before.count("\n")
+            self.refresh(layout=is_resized)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the lines of the text; none for an empty one."""

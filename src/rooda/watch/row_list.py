@@ -67,12 +67,6 @@ class RowList(ScrollView, can_focus=True):
             self._cursor = max(0, min(self._cursor, len(keys) - 1))
         self._lay_out()
 
-    def move_to(self, key: str) -> None:
-        """Put the cursor on a row."""
-        if key in self._keys:
-            self._cursor = list(self._keys).index(key)
-            self._see_cursor()
-
     def _lay_out(self) -> None:
         before = self._lines
         self._room = self.scrollable_content_region.width

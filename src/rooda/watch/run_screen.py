@@ -40,7 +40,9 @@ class RunScreen(Screen[None]):
     """Shows a run until the user leaves it; the run itself does not notice."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("t", "tell", "Tell"),
+        # With priority, the keys after it are typed into the note and not into the table, however
+        # fast they come: an `s` in the note must not stop the run.
+        Binding("t", "tell", "Tell", priority=True),
         Binding("s", "stop_later", "Stop later"),
         Binding("S", "stop_now", "Stop now"),
         Binding("escape", "back", "Back"),
@@ -144,12 +146,17 @@ class RunScreen(Screen[None]):
         else:
             self.dismiss()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether a key acts now: in a note, `t` is a letter."""
+        del parameters
+        return not (action == "tell" and self.query_one("#note").display)
+
     def action_tell(self) -> None:
         """Open the input line."""
         self._tell_user("Write a note for the next prompt: Enter sends it, Esc closes this line.")
         note = self.query_one("#note")
         note.display = True
-        note.focus()
+        self.set_focus(note)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Write the note."""
@@ -183,7 +190,7 @@ class RunScreen(Screen[None]):
     def _close_note(self) -> None:
         note = self.query_one("#note", Input)
         note.value, note.display = "", False
-        self.query_one(RowList).focus()
+        self.set_focus(self.query_one(RowList))
 
     def _steer(self, act: Callable[[], str]) -> None:
         """Do something to the run in a thread, and tell the user what came of it."""

@@ -8,6 +8,7 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from rooda.text.colors import Color, Painter
+from rooda.text.controls import one_line
 from rooda.text.numbers import count
 from rooda.views.table import paragraph
 from rooda.watch.fitted import Fitted
@@ -84,5 +85,5 @@ def _head(found: RunList, room: int, paint: Painter) -> str:
     rest = f", {count(ended, 'run')} ended" if ended else ""
     text = paint(Color.TITLE, paragraph(f"{words}{rest}", room=room).rstrip("\n")) + "\n"
     for trouble in found.troubles[:_MOST_TROUBLES]:
-        text += paint(Color.BAD, paragraph(trouble, room=room).rstrip("\n")) + "\n"
+        text += paint(Color.BAD, paragraph(one_line(trouble), room=room).rstrip("\n")) + "\n"
     return text

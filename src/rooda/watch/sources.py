@@ -12,9 +12,11 @@ from rooda.record.record_reader import RecordReader
 from rooda.record.rows import StoreError
 from rooda.summary.build import summarize
 from rooda.summary.words import words_of
+from rooda.text.controls import one_line
 from rooda.text.masking import Masker
 from rooda.views.iteration_view import iteration_text
 from rooda.views.run_view import Page
+from rooda.views.table import paragraph
 from rooda.watch.fitted import Make
 from rooda.watch.run_list import ListReader
 
@@ -52,8 +54,8 @@ class Sources(Struct, frozen=True):
             summary = summarize(run, reader.each_iteration(place.run), now)
             rows = last_attempts(reader.iteration(place.run, number))
         except StoreError as error:
-            reason = str(error)
-            return lambda _room: reason
+            reason = one_line(str(error))
+            return lambda room: paragraph(reason, room=room)
         one = next((one for one in summary.iterations if one.number == number), None)
         if one is None or not rows:
             return lambda _room: f"Iteration {number} is not in the record."
