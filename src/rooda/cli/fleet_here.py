@@ -65,12 +65,7 @@ class FleetHere(Struct, frozen=True):
 
     def sight(self, runs: Sequence[Run] | None = None) -> Sight:
         """Return all that the database has, or that about these runs."""
-        return Sight(
-            self.runs() if runs is None else runs,
-            self.store.now(),
-            self.store.accounts.holds(),
-            self.store.workers.all(self.place.project),
-        )
+        return Sight.of(self.store, self.place.project, runs)
 
 
 @contextlib.contextmanager

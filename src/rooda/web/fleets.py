@@ -20,6 +20,7 @@ from rooda.fleet.display.run_words import (
     state_words,
     total_words,
 )
+from rooda.fleet.display.sight_at import sight_at
 from rooda.fleet.place import Place, find_place
 from rooda.fleet.run_model import RunState
 from rooda.text.colors import Color
@@ -92,24 +93,10 @@ class Fleets:
         return list(found.values())
 
     def _table(self, place: Place) -> FleetTable:
-        from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - a part of the extra
-
-        from rooda.fleet.database.database_check import database_words  # noqa: PLC0415 - likewise
-        from rooda.fleet.database.fleet_store import FleetStore  # noqa: PLC0415 - likewise
-
         name, folder = place.top.name, str(place.top)
-        try:
-            with contextlib.closing(FleetStore(place.url)) as store:
-                sight = Sight(
-                    store.runs(place.project),
-                    store.now(),
-                    store.accounts.holds(),
-                    store.workers.all(place.project),
-                )
-        except SQLAlchemyError as error:
-            words = database_words(error, place.url)
-            trouble = f"The database {place.shown_url} can't be used: {words}"
-            return FleetTable(name, folder, trouble=trouble)
+        sight = sight_at(place)
+        if isinstance(sight, str):
+            return FleetTable(name, folder, trouble=sight)
         return self._sources.masker().tree(table_of(name, folder, sight))
 
 

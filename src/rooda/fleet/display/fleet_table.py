@@ -25,6 +25,7 @@ from rooda.views.table import Cell, Column, table
 
 if TYPE_CHECKING:  # these modules load sqlalchemy
     from rooda.fleet.database.accounts import Hold
+    from rooda.fleet.database.fleet_store import FleetStore
     from rooda.fleet.database.workers import WorkerRow
 
 _PLAIN = Painter()
@@ -48,6 +49,12 @@ class Sight(Struct, frozen=True):
     now: float
     holds: "Sequence[Hold]" = ()
     workers: "Sequence[WorkerRow]" = ()
+
+    @classmethod
+    def of(cls, store: "FleetStore", project: str, runs: "Sequence[Run] | None" = None) -> "Sight":
+        """Return all that the database has about a project, or that about these runs."""
+        found = store.runs(project) if runs is None else runs
+        return cls(found, store.now(), store.accounts.holds(), store.workers.all(project))
 
     @property
     def states(self) -> dict[str, RunState]:
