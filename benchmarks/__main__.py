@@ -16,6 +16,7 @@ from benchmarks import (
     snapshots,
     startup,
     throughput,
+    web_readers,
 )
 
 BENCHMARKS = (
@@ -23,6 +24,7 @@ BENCHMARKS = (
     iteration.measure,
     recording.measure,
     readers.measure,
+    web_readers.measure,
     throughput.measure,
     reading.measure,
     masking.measure,

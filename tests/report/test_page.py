@@ -9,11 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from rooda.iteration.types import IterationResult
-from rooda.loop.work_events import CommitFailed, SnapshotTaken, VerifyEnded
-from rooda.process.events import NamedProcess
-from rooda.record.rows import IterationRow, RecordedSetting, RecordedWait, RunRow
-from rooda.record.run_folders import iteration_folder
+from rooda.loop.work_events import SnapshotTaken
+from rooda.record.rows import IterationRow, RecordedWait, RunRow
 from rooda.report.details import DetailReader
 from rooda.report.drawn_timeline import timeline
 from rooda.report.make import html
@@ -22,12 +19,10 @@ from rooda.report.untrusted import plain_line, plain_text
 from rooda.summary.build import summarize
 from rooda.summary.labels import brief_duration, brief_number, clock
 from rooda.summary.model import RunSummary
-from rooda.workspace.state_folder import STDOUT
-from rooda.workspace.tree_changes import LineCount, LineCounts
-from support.hostile import ALL, TEXTS
+from support.hostile import TEXTS
+from support.hostile_nights import hostile_night
 from support.nights import RUN, START, STEP, at, checked, failed, iteration, night, results, sha
 from support.pages import Page, browser, opened
-from support.voices import VOICES, line
 
 CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
 NOW = START + timedelta(hours=9)
@@ -71,46 +66,8 @@ def test_iteration_shows_the_notes_of_the_user_as_text(tmp_path: Path) -> None:
     assert "<dt>Your notes</dt><dd>2 more in the prompt</dd>" in page
 
 
-def hostile_night(folder: Path) -> RunSummary:
-    """Every text that an agent, a file system or a test runner can choose is hostile."""
-    run = night(
-        procedure=TEXTS[3],
-        workspace=f"/home/{TEXTS[0].replace('/', '')}",
-        reason=ALL,
-        status="aborted",
-        rule="hook",
-        settings=(RecordedSetting("loop.failure_threshold", ALL, ALL),),
-        waits=(RecordedWait(2, "limit", ALL, ALL, at(900), 99, waited=99.0, started_at=at(800)),),
-    )
-    rows = []
-    for number, text in enumerate(TEXTS, 1):
-        tests = results(3, 1)
-        tests = replace(tests, details=(replace(tests.details[0], name=text, error=text),))
-        rows.append(
-            failed(
-                number,
-                text,
-                text,
-                result=IterationResult(1, files_created=(text,) * 40, test_results=tests),
-                lines=LineCounts(40, 1, 1, (LineCount(text, 1, 1),) * 40),
-                headline=text,
-                evidence=text,
-                agent=text,
-                adapter="claude",
-                model=text,
-                signal=text,
-                verify=VerifyEnded(number, text, 1, text, 1.0, ALL),
-                commit_failed=CommitFailed(number, text, text),
-                cleaned_up=(NamedProcess(1, text),) * 9,
-                snapshot=SnapshotTaken(number, sha(number), None, text, (text,)),
-            )
-        )
-        place = iteration_folder(folder, run.run, number)
-        place.mkdir(parents=True)
-        claude = VOICES[0]
-        safe = text.encode("utf-8", "replace").decode()
-        events = [*claude.uses(safe, {"command": safe}), *claude.says(safe)]
-        (place / STDOUT).write_bytes(b"".join(map(line, events)))
+def hostile_summary(folder: Path) -> RunSummary:
+    run, rows = hostile_night(folder)
     return summary(run, *rows)
 
 
@@ -168,7 +125,7 @@ def test_page_loads_nothing_and_its_policy_allows_only_its_own_style_and_script(
 
 
 def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
-    page = Page(text_of(hostile_night(tmp_path), tmp_path))
+    page = Page(text_of(hostile_summary(tmp_path), tmp_path))
     assert (page.elements["script"], page.elements["style"], page.elements["meta"]) == (1, 1, 6)
     assert not page.handlers
     assert all(re.fullmatch(r"#[a-z]+\d*", link) for link in page.links)
@@ -323,7 +280,7 @@ def test_proof_names_the_commit_of_an_agent_that_commits(tmp_path: Path) -> None
 @pytest.mark.skipif(browser() is None, reason="no Chromium on this machine")
 def test_a_record_full_of_hostile_texts_in_a_browser(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    page.write_text(text_of(hostile_night(tmp_path), tmp_path))
+    page.write_text(text_of(hostile_summary(tmp_path), tmp_path))
     found, console = opened(page, (390, 800, 1280), tmp_path)
     for one in found:
         assert (one["owned"], one["images"], one["scripts"], one["frames"]) == (None, 0, 1, 0)
