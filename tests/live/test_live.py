@@ -1,6 +1,7 @@
 """The runs of the machine, and one run as it goes on."""
 
 import contextlib
+import sqlite3
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -87,6 +88,27 @@ def test_a_record_that_cannot_be_read_is_named(
     troubles: list[tuple[Path, str]] = []
     assert machine_runs(Masker(), environ, on_trouble=lambda *what: troubles.append(what)) == []
     assert [one for one, _ in troubles] == [tree]
+
+
+@pytest.mark.thorough
+def test_a_record_that_a_program_keeps_locked_does_not_hide_the_others(
+    tmp_path: Path, store: Store, tree: Path, environ: Mapping[str, str]
+) -> None:
+    store.save(a_run(status="success"))
+    store.close()
+    other = tmp_path / "other"
+    other.mkdir()
+    with contextlib.closing(Store(other, print)) as more:
+        more.save(a_run("x", "success"))
+    for one in (tree, other):
+        remember_tree(one, environ)
+    with contextlib.closing(sqlite3.connect(tree / ".rooda/rooda.db")) as agent:
+        agent.execute("PRAGMA locking_mode = EXCLUSIVE")
+        agent.execute("BEGIN EXCLUSIVE")
+        troubles: list[Path] = []
+        found = machine_runs(Masker(), environ, on_trouble=lambda one, _: troubles.append(one))
+    assert [one.tree for one in found] == [other]
+    assert troubles == [tree]
 
 
 def test_times_that_an_agent_has_changed_do_no_harm(

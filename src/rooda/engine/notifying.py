@@ -69,7 +69,7 @@ class _Sending(Notifying):
 
         def summary() -> RunSummary | None:
             try:
-                reader = RecordReader(plan.workspace, mask=masker.tree)
+                reader = RecordReader.for_view(plan.workspace, masker.tree)
                 now = datetime.now().astimezone()
                 return summarize(reader.run(run), reader.each_iteration(run), now)
             except (OSError, StoreError):

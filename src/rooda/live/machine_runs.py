@@ -39,7 +39,7 @@ def machine_runs(
     found: list[TreeRun] = []
     for tree in known_trees(environ):
         try:
-            rows = RecordReader(tree, mask=masker.tree).runs(limit=limit, **wanted)
+            rows = RecordReader.for_view(tree, masker.tree).runs(limit=limit, **wanted)
         except NoRecord:
             continue
         except StoreError as error:

@@ -44,7 +44,7 @@ class RunFeed:
         self._tree, self._run = tree, run
         self._masker, self._environ = masker, environ
         self._path = tree / STATE_FOLDER / NAME
-        self._reader = RecordReader(tree, mask=masker.tree)
+        self._reader = RecordReader.for_view(tree, masker.tree)
         self._log = _GrowingLog(run_folder(tree, run) / SESSION, masker)
         self._seen: tuple[_Trace, str] | None = None
 

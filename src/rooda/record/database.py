@@ -29,7 +29,7 @@ _LASTING = (
     "PRAGMA trusted_schema = OFF",
     "PRAGMA cache_size = -256",  # kilobytes; rows are written once
 )
-_PATIENCE = 5.0  # seconds that another program may hold the lock
+PATIENCE = 5.0  # seconds that another program may hold the lock
 _BROKEN = (
     sqlite3.SQLITE_ERROR,  # a table is missing, say
     sqlite3.SQLITE_CORRUPT,
@@ -61,10 +61,13 @@ def is_passing(error: sqlite3.DatabaseError) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _PASSING
 
 
-def connect(path: Path, query: str) -> sqlite3.Connection:
-    """A connection without implicit transactions. It has read nothing yet."""
+def connect(path: Path, query: str, patience: float = PATIENCE) -> sqlite3.Connection:
+    """A connection without implicit transactions. It has read nothing yet.
+
+    `patience` is how many seconds it waits while another program has locked the file.
+    """
     uri = f"{path.absolute().as_uri()}?{query}"
-    connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_PATIENCE)
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=patience)
     connection.text_factory = lambda text: text.decode("utf-8", "replace")
     return connection
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from rooda.record.database import NAME, SHOWN, check_files, connect
+from rooda.record.database import NAME, PATIENCE, SHOWN, check_files, connect
 from rooda.record.file_watch import beside, has_content
 from rooda.record.rows import (
     INTERRUPTED,
@@ -51,6 +51,7 @@ _T = TypeVar("_T")
 _LOOKS, _PAUSE = 3, 0.05
 _MOST_NAMED = 5
 _PAGE = 20  # rows of one query
+_SHORT = 0.3  # seconds that a view waits for a file that another program has locked
 _REFUSED = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
@@ -67,12 +68,22 @@ class RecordReader:
         is_alive: Callable[[RunRow], bool] | None = None,
         steps: Steps = STEPS,
         mask: Callable[[Any], Any] = lambda row: row,
+        patience: float = PATIENCE,
     ) -> None:
-        """`mask` removes the secrets from a row, for a view."""
+        """`mask` removes the secrets from a row, for a view. For `patience` see `connect`."""
+        self._patience = patience
         self._path = workspace / STATE_FOLDER / NAME
         self._is_alive = is_alive or (lambda row: is_run_alive(row, workspace))
         self._steps = steps
         self._mask = mask
+
+    @classmethod
+    def for_view(cls, workspace: Path, mask: Callable[[Any], Any]) -> "RecordReader":
+        """A reader for a view that stays open, or that a run waits for.
+
+        An agent can keep the file of its run locked; the other runs are shown meanwhile.
+        """
+        return cls(workspace, mask=mask, patience=_SHORT)
 
     def runs(
         self,
@@ -213,7 +224,7 @@ class RecordReader:
         while True:
             looks += 1
             try:
-                with opened(self._path, self._steps) as connection:
+                with opened(self._path, self._steps, self._patience) as connection:
                     return question(connection)
             except FileNotFoundError:
                 return []
@@ -264,9 +275,9 @@ def _is_forbidden(file: Path) -> bool:
 
 
 @contextlib.contextmanager
-def opened(path: Path, steps: Steps) -> Iterator[sqlite3.Connection]:
+def opened(path: Path, steps: Steps, patience: float) -> Iterator[sqlite3.Connection]:
     """A connection with today's tables. Raises FileNotFoundError, NewerSchema, sqlite3.Error."""
-    connection = _open(path)
+    connection = _open(path, patience)
     try:
         if version_of(connection, SHOWN, steps) < len(steps):
             connection = _in_memory(connection)
@@ -276,10 +287,10 @@ def opened(path: Path, steps: Steps) -> Iterator[sqlite3.Connection]:
         connection.close()
 
 
-def _open(path: Path) -> sqlite3.Connection:
+def _open(path: Path, patience: float) -> sqlite3.Connection:
     check_files(path)
     path.lstat()  # SQLite would only say that it can't open it
-    connection = connect(path, "mode=ro")
+    connection = connect(path, "mode=ro", patience)
     try:
         connection.execute("PRAGMA user_version").fetchone()
     except sqlite3.OperationalError as error:

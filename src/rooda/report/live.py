@@ -63,7 +63,7 @@ class ReportWriter:
     def _write(self, now: float) -> None:
         self._due, self._written = False, now
         try:
-            reader = RecordReader(self._workspace, mask=self._masker.tree)
+            reader = RecordReader.for_view(self._workspace, self._masker.tree)
             summary = make.summary_of(reader, reader.run(self._run))
             if not leads_out(self._path.parent, self._root):
                 self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -87,7 +87,7 @@ class ListReader:
     def _brief(self, tree: Path, row: RunRow) -> RunBrief:
         headline = ""
         try:
-            reader = RecordReader(tree, mask=self._masker.tree)
+            reader = RecordReader.for_view(tree, self._masker.tree)
             headline = reader.headlines([row.run]).get(row.run, "")
             if row.rule is None or row.summary is None:
                 row = with_summary(row, last_attempts(reader.iterations(row.run)))

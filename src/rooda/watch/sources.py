@@ -47,7 +47,7 @@ class Sources(Struct, frozen=True):
 
     def iteration(self, place: RunPlace, number: int, page: Callable[[int], Page]) -> Make:
         """Return the view of one iteration; if it can't be read, the reason."""
-        reader = RecordReader(place.tree, mask=self.masker.tree)
+        reader = RecordReader.for_view(place.tree, self.masker.tree)
         try:
             run = self.masker.tree(reader.run(place.run))
             now = datetime.now().astimezone()

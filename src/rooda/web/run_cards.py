@@ -93,7 +93,7 @@ class RunCards:
 
 def _read(run: TreeRun, masker: Masker) -> RunCard | None:
     try:
-        summary = summary_of(RecordReader(run.tree, mask=masker.tree), run.row)
+        summary = summary_of(RecordReader.for_view(run.tree, masker.tree), run.row)
     except StoreError:
         return None
     return card_of(summary, run)

@@ -78,7 +78,7 @@ class Sources(Struct, frozen=True):
         if not is_run(run):
             raise NotThere("This is not the name of a run.")
         masker = self.masker()
-        reader = RecordReader(tree, mask=masker.tree)
+        reader = RecordReader.for_view(tree, masker.tree)
         try:
             row = reader.run(run)
         except StoreError as error:
