@@ -103,10 +103,10 @@ def test_new_words_and_iterations_appear_and_the_end_is_shown_without_a_key(
         await until_seen(pilot, "›  2  completed")
         ended = night(started_at=at(0), ended_at=at(600), reason="done")
         machine.keep("tabq", ended, [iteration(2, results(7), signal="SUCCESS")])
-        text = await until_seen(pilot, "✓ tabq: build ended as success (exit code 0)")
+        end = "✓ tabq: build ended as success (exit code 0)"
+        text = await until_seen(pilot, end, "git log --oneline --stat")
         assert "The agent signaled SUCCESS in iteration 2" in text
         assert "verify passed after iteration 2: 7/7 tests, commit 0000002" in text
-        assert "git log --oneline --stat" in text
         await pilot.press("s")
         await until_seen(pilot, "has ended: there is nothing to stop.")
 

@@ -5,6 +5,7 @@ from typing import ClassVar
 from textual.app import App
 from textual.binding import Binding, BindingType
 
+from rooda.live.record_types import prepare_types
 from rooda.process.interrupts import INTERRUPTED, Interrupts
 from rooda.watch.dialogs import HelpScreen
 from rooda.watch.run_screen import RunScreen
@@ -36,6 +37,7 @@ class WatchApp(App[int]):
     def __init__(
         self, sources: Sources, place: RunPlace | None = None, interrupts: Interrupts | None = None
     ) -> None:
+        prepare_types()
         super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
         self._sources, self._place, self._interrupts = sources, place, interrupts
