@@ -9,6 +9,7 @@ from pathlib import Path
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
+from rooda.live.record_types import prepare_types
 from rooda.process.interrupts import Interrupts
 from rooda.web.app import Pages
 from rooda.web.connections import Connection
@@ -72,6 +73,7 @@ def serve(
             yield
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            prepare_types()
             self.threads = Threads()
             self.hub = Hub(self.threads, on_trouble=on_trouble)
             pages = Pages(
