@@ -67,7 +67,9 @@ def _is_limited(scratch: Scratch) -> Evidence:
 
 
 def _deletes_record(scratch: Scratch) -> Evidence:
-    agent = scratch.shell_agent(f"rm -rf {STATE_FOLDER}", _SUCCESS)
+    # rooda may write into the folder at the same moment, and then `rm` fails.
+    delete = f"until rm -rf {STATE_FOLDER} 2> /dev/null; do :; done"
+    agent = scratch.shell_agent(delete, _SUCCESS)
     found = scratch.finish(scratch.start(*agent, "-n", "2"))
     return replace(found, facts={"record": _recorded(scratch.tree)})
 
