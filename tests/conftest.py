@@ -23,9 +23,9 @@ for number, handler in (
         signal.signal(number, handler)
 
 
-PART = "ROODA_TEST_PART"  # 0, 1 or 2: of large matrices of slow tests, run this part
-_PARTS = 3
-_LARGE = 4  # sets of parameters
+PART = "ROODA_TEST_PART"  # 0 to 4: of large matrices of slow tests, run this part
+_PARTS = 5
+_LARGE = 5  # sets of parameters
 _WHOLE = ("test_the_same_holds_in_the_sandbox",)  # matrices that always run as a whole
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rooda.config.layers import Valued
-from rooda.config.notify_checks import check_notify
+from rooda.config.notify_checks import check_notify, moments_of
 from rooda.config.origin import Origin, Tier
 from rooda.config.resolve import Values
 from rooda.config.setting import Setting
@@ -16,7 +16,7 @@ from rooda.config.settings import NOTIFY_ON, NOTIFY_URLS
 from rooda.doctor.findings import Finding, Mark
 from rooda.doctor.notify_checks import check_notifications
 from rooda.notify import delivery
-from rooda.notify.targets import Target, moments_of, targets_of
+from rooda.notify.targets import Target, targets_of
 from rooda.workspace.tools import Tools
 
 SECRET = "s3cr3t-t0ken-99"

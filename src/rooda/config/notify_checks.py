@@ -1,8 +1,9 @@
-"""Check before a run that its messages can be sent (`notify`)."""
+"""Which messages a run sends, and whether they can be sent (`notify`)."""
 
 from collections.abc import Iterator
 from importlib.util import find_spec
 
+from rooda.config.origin import Tier
 from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values
 from rooda.config.settings import NOTIFY_ON, NOTIFY_URLS
@@ -22,3 +23,10 @@ def check_notify(values: Values) -> Iterator[Problem]:
             f"Install it: {INSTALL}",
             Severity.WARNING,
         )
+
+
+def moments_of(values: Values) -> tuple[str, ...]:
+    """Return the moments to tell about; none if the user has set neither addresses nor moments."""
+    is_chosen = values.origin(NOTIFY_ON).tier is not Tier.BUILTIN
+    moments = values[NOTIFY_ON] or ()
+    return moments if values[NOTIFY_URLS] or is_chosen else ()

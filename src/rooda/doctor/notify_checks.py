@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
-from rooda.config.notify_checks import check_notify
+from rooda.config.notify_checks import check_notify, moments_of
 from rooda.config.resolve import Values
 from rooda.config.settings import NOTIFY_URLS
 from rooda.doctor.findings import Finding, Mark
-from rooda.notify.targets import moments_of, targets_of
+from rooda.notify.targets import targets_of
 from rooda.notify.url_check import unusable_addresses
 from rooda.text.numbers import count
 from rooda.workspace.tools import Tools

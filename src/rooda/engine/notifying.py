@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import PurePath
 
+from rooda.config.notify_checks import moments_of
 from rooda.config.plan import Plan
 from rooda.engine.invocation import Invocation
 from rooda.loop.emitter import Emitter
@@ -33,8 +34,6 @@ def notifying(plan: Plan, run: str, invocation: Invocation | None) -> Iterator[N
     Call this before the first agent starts: the process that sends them is not a part of its tree.
     A program that takes a run iteration by iteration (`--pause-after`) tells its user itself.
     """
-    from rooda.notify.targets import moments_of  # noqa: PLC0415 - most runs send no messages
-
     is_paused = invocation is not None and invocation.programs.pause_after is not None
     if is_paused or not moments_of(plan.values):
         yield Notifying()
@@ -48,7 +47,7 @@ class _Sending(Notifying):
     """The messages of a run that sends some."""
 
     def __init__(self, plan: Plan, run: str, resume: str) -> None:
-        from rooda.notify.notifier_client import NotifierClient  # noqa: PLC0415 - see above
+        from rooda.notify.notifier_client import NotifierClient  # noqa: PLC0415 - most runs send none
         from rooda.notify.targets import targets_of  # noqa: PLC0415
 
         self._plan, self._run, self._resume = plan, run, resume
@@ -63,7 +62,6 @@ class _Sending(Notifying):
         """Add the view; the bell rings if no service gets the messages."""
         from rooda.notify.listener import Notifications  # noqa: PLC0415 - see above
         from rooda.notify.message import Named  # noqa: PLC0415
-        from rooda.notify.targets import moments_of  # noqa: PLC0415
 
         plan, run = self._plan, self._run
 

@@ -6,9 +6,8 @@ from importlib.util import find_spec
 
 from msgspec import Struct
 
-from rooda.config.origin import Tier
 from rooda.config.resolve import Values
-from rooda.config.settings import NOTIFY_ON, NOTIFY_URLS
+from rooda.config.settings import NOTIFY_URLS
 from rooda.text.service_addresses import shown_address
 from rooda.workspace.tools import Tools
 
@@ -28,13 +27,6 @@ class Target(Struct, frozen=True):
     shown: str
     url: str = ""
     argv: tuple[str, ...] = ()
-
-
-def moments_of(values: Values) -> tuple[str, ...]:
-    """Return the moments to tell about; none if the user has set neither addresses nor moments."""
-    is_chosen = values.origin(NOTIFY_ON).tier is not Tier.BUILTIN
-    moments = values[NOTIFY_ON] or ()
-    return moments if values[NOTIFY_URLS] or is_chosen else ()
 
 
 def has_extra() -> bool:

@@ -10,6 +10,7 @@ from datetime import datetime
 import click
 
 from rooda.config.locate import read_layers
+from rooda.config.notify_checks import moments_of
 from rooda.config.problems import InvalidInput, Problem, errors, in_order
 from rooda.config.resolve import Values, resolve
 from rooda.config.settings import NOTIFY_URLS
@@ -20,7 +21,7 @@ from rooda.console.flags import complete_from, config_option
 from rooda.notify.message import trial_message
 from rooda.notify.notifier import Delivery, kill_group, start_delivery
 from rooda.notify.notifier_client import delivery_command, without_addresses
-from rooda.notify.targets import Target, moments_of, targets_of
+from rooda.notify.targets import Target, targets_of
 from rooda.notify.url_check import unusable_addresses
 from rooda.workspace.tools import Tools
 
