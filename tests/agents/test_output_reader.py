@@ -168,6 +168,7 @@ def try_events(adapter: Adapter, events: list[object]) -> list[Said]:
     return said + stream.finish()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", KNOWN)
 def test_sample_of_events_with_wrong_values_raises_no_error(name: str) -> None:
     chance = random.Random(name)

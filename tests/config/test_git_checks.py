@@ -387,6 +387,7 @@ def test_run_that_could_not_commit_starts_no_agent(workspace: Workspace) -> None
     assert "or turn it off with --no-commit" in done.err
 
 
+@pytest.mark.thorough
 def test_run_warns_about_secrets_at_its_start(workspace: Workspace) -> None:
     git(workspace.path, "init", "-q")
     git(workspace.path, "config", "user.name", "me")

@@ -563,6 +563,7 @@ def test_missing_ai_command_is_logged_as_in_the_documented_example(workspace: Wo
     )
 
 
+@pytest.mark.thorough
 def test_each_problem_is_one_line_of_the_log(workspace: Workspace) -> None:
     workspace.config(MANY)
     done = workspace.rooda("build", "--log-format", "logfmt")
@@ -573,6 +574,7 @@ def test_each_problem_is_one_line_of_the_log(workspace: Workspace) -> None:
     assert "No AI command configured" in done.err
 
 
+@pytest.mark.thorough
 def test_problem_is_printed_with_its_place_and_advice(workspace: Workspace) -> None:
     workspace.config("loop:\n  iteration_timeout: -10\n")
     done = workspace.rooda("build", "--ai-cmd", "true")
@@ -591,6 +593,7 @@ def test_nothing_is_started_if_there_is_a_problem(workspace: Workspace) -> None:
     assert not (workspace.path / ".rooda").exists()
 
 
+@pytest.mark.thorough
 def test_warnings_are_logged_and_the_run_continues(workspace: Workspace) -> None:
     workspace.config(PROCEDURE + "  list: {observe: a, orient: a, decide: a, act: a}\n")
     done = workspace.work(workspace.agent("echo '<promise>SUCCESS</promise>'"))

@@ -25,6 +25,7 @@ def found(tmp_path: Path, *flags: str) -> list[Problem]:
     return planned(tmp_path, "build", AGENT, *flags).all_problems()
 
 
+@pytest.mark.thorough
 def test_push_needs_a_remote_that_git_can_choose(work: Path, tmp_path: Path) -> None:
     [problem] = errors(found(tmp_path, "--push"))
     assert problem.field == "--push"

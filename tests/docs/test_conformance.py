@@ -50,6 +50,7 @@ def test_every_promise_has_one_row() -> None:
     assert sorted(row for row, _, _ in ROWS) == sorted(expected)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("row,promise,shown", ROWS, ids=[row for row, _, _ in ROWS])
 def test_what_a_row_names_exists(row: str, promise: str, shown: str) -> None:
     named = re.findall(r"`([\w/]+)::(test_\w+)`", shown)

@@ -220,6 +220,7 @@ def make_repository(workspace: Workspace) -> None:
         )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_documented_python_runs(page: Path, tmp_path: Path) -> None:
     for block in blocks(page, "python"):
@@ -238,6 +239,7 @@ def test_documented_make_targets_and_scripts_exist(page: Path) -> None:
             assert words[0] in ("rooda", "ralph", "uv", "pipx"), words
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", YAML_EXAMPLES)
 def test_documented_configs_are_valid(workspace: Workspace, text: str) -> None:
     workspace.config(text)

@@ -218,6 +218,7 @@ def test_run_survives_a_night_of_failures_and_explains_each_stop(night: Night) -
     assert run["iterations"][-1]["model"] == "opus"
 
 
+@pytest.mark.thorough
 def test_limit_counts_neither_as_failure_nor_as_iteration(night: Night) -> None:
     limited = prints(INIT, failed(LIMIT, 429), code=1)
     night.script("claude", limited, prints(INIT, DONE))
@@ -234,6 +235,7 @@ def test_limit_without_reset_time_is_waited_for_longer_each_time(night: Night) -
     assert [seconds for _, _, seconds in night.waits()] == [60.0, 120.0, 240.0]
 
 
+@pytest.mark.thorough
 def test_run_waits_at_most_max_limit_wait_and_then_tries_once_more(night: Night) -> None:
     limited = prints(INIT, failed(LIMIT, 429), code=1)
     night.script("claude", limited)
@@ -266,6 +268,7 @@ def test_resumed_run_remembers_the_limit(night: Night) -> None:
     assert night.now >= datetime(2026, 11, 16, 3, 30, tzinfo=UTC)
 
 
+@pytest.mark.thorough
 def test_limit_belongs_to_its_agent_and_not_to_another_agent_of_the_resumed_run(
     night: Night,
 ) -> None:
@@ -393,6 +396,7 @@ def test_max_duration_ends_a_wait(night: Night) -> None:
     assert night.now < EVENING + timedelta(hours=1, minutes=1)
 
 
+@pytest.mark.thorough
 def test_on_wait_hook_receives_the_wait(night: Night) -> None:
     night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
     stdin_file = night.workspace.path / "stdin_file"
@@ -586,6 +590,7 @@ def test_wait_lasts_as_long_as_the_service_asks_for(night: Night) -> None:
     assert night.waits() == [("outage", "claude", 45.0)]
 
 
+@pytest.mark.thorough
 def test_rate_limit_is_waited_for_as_an_outage(night: Night) -> None:
     words = "API Error: RunRequest rejected (429) · rate limit of 30,000 input tokens per minute."
     night.script("claude", prints(INIT, failed(words, 429), code=1))
@@ -642,6 +647,7 @@ def test_fallback_takes_over_in_an_outage_and_the_first_agent_comes_back(night: 
     assert [one["number"] for one in night.show()["iterations"]] == [1, 2, 3]
 
 
+@pytest.mark.thorough
 def test_if_all_agents_have_an_outage_the_run_waits_for_the_first_agent(night: Night) -> None:
     night.script("claude", OVERLOADED, OVERLOADED, prints(INIT, DONE))
     offline = prints(event(type="turn.failed", error={"message": "error sending request"}), code=1)

@@ -58,6 +58,7 @@ def test_a_linked_work_tree_has_the_fleet_of_its_repository(repo: Path, tmp_path
     assert other.top == tmp_path / "other"
 
 
+@pytest.mark.thorough
 def test_many_machines_share_a_remote_and_the_password_is_hidden(repo: Path) -> None:
     assert "no remote 'origin'" in trouble_of(repo, POSTGRES)
     git(repo, "remote", "add", "origin", "https://me:hush@example.org/team/app.git")

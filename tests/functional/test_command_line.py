@@ -188,6 +188,7 @@ def test_usage_error_is_explained_and_exits_1(inside: Inside, args: str, words: 
     assert "Error: Usage" not in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("args", [("--nope",), ("work", "-n"), ("",), ("list", "x")])
 def test_installed_command_exits_1_on_usage_errors_and_creates_nothing(
     workspace: Workspace, args: tuple[str, ...]
@@ -239,6 +240,7 @@ def test_misspelled_key_is_an_error_of_every_command_that_reads_the_config(
         assert "Did you mean 'max_cost'?" in done.out + done.err
 
 
+@pytest.mark.thorough
 def test_misspelled_key_starts_no_agent(workspace: Workspace) -> None:
     workspace.config(f"loop:\n  failure_treshold: 2\n{PROCEDURE}")
     done = workspace.work(workspace.agent("touch started"), "-n", "1")
@@ -519,6 +521,7 @@ def test_every_procedure_with_the_name_of_a_command_gets_a_warning(
 # -- flags for files and folders -----------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_config_flag_selects_another_file(workspace: Workspace) -> None:
     workspace.config("loop: [broken\n")
     workspace.write("conf/mine.yml", f"loop: {{default_max_iterations: 1}}\n{PROCEDURE}")

@@ -148,6 +148,7 @@ def test_timeout_kills_a_hanging_commit_and_its_whole_process_tree(
     assert work.subjects() == ["the beginning"]
 
 
+@pytest.mark.thorough
 def test_file_that_is_too_large_for_a_commit_is_named_at_once(work: GitWork) -> None:
     agent = work.agents("truncate -s 1T huge.bin; touch mine", "rm huge.bin")
     began = time.monotonic()

@@ -121,6 +121,7 @@ def test_show_hides_secrets(workspace: Workspace, form: list[str]) -> None:
     assert "hunter2" not in done.out + done.err
 
 
+@pytest.mark.thorough
 def test_output_of_show_is_a_valid_config_file(workspace: Workspace) -> None:
     workspace.config(
         "loop: {ai_cmd: \"sh -c 'a: b # c'\", iteration_timeout: 5m, log_file: x y.log, preset: v1}"
@@ -154,6 +155,7 @@ def test_show_of_an_unknown_procedure_suggests_a_name(workspace: Workspace) -> N
 # -- check ---------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_check_without_any_file_is_ok(workspace: Workspace) -> None:
     done = workspace.rooda("config", "check")
     assert (done.code, done.err) == (0, "")
@@ -220,6 +222,7 @@ def test_top_level_keys_that_start_with_x_dash_are_free_for_anchors(workspace: W
     assert shown.count("make lint") == 2
 
 
+@pytest.mark.thorough
 def test_check_reads_the_file_of_the_config_flag(workspace: Workspace) -> None:
     workspace.config("loop: {failure_threshold: 0}")
     workspace.write("sub/other.yml", "procedures: {build: {act: act.md}}")
@@ -443,6 +446,7 @@ def installed(folder: Path, *names: str) -> dict[str, str]:
     return {"PATH": str(folder)}
 
 
+@pytest.mark.thorough
 def test_init_chooses_the_first_installed_agent_and_proposes_the_tests(
     workspace: Workspace,
 ) -> None:
@@ -493,6 +497,7 @@ def uncommented(text: str) -> str:
     return re.sub(r"(?m)^( *)#(?! \S)", r"\1", text)
 
 
+@pytest.mark.thorough
 def test_each_line_of_the_init_file_is_valid_without_its_comment_sign(
     workspace: Workspace,
 ) -> None:

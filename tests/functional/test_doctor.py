@@ -171,6 +171,7 @@ def rows(done: Finished) -> dict[str, str]:
 # -- rooda doctor ----------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_doctor_lists_every_agent_and_checks_the_machine(workspace: Workspace, tools: Path) -> None:
     claude(tools)
     shell(tools, "codex", "echo codex-cli 0.166.0")

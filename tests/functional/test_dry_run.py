@@ -103,6 +103,7 @@ def test_report_of_a_valid_configuration(workspace: Workspace) -> None:
     assert (done.code, done.out, done.err) == (0, expected, "")
 
 
+@pytest.mark.thorough
 def test_report_of_a_missing_agent_program(workspace: Workspace) -> None:
     workspace.config(TEN)
     env = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
@@ -393,6 +394,7 @@ def test_program_is_searched_in_the_working_dir(workspace: Workspace) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_missing_working_dir_is_marked(workspace: Workspace) -> None:
     done = workspace.work("true", "--dry-run", "--working-dir", "nowhere")
     assert done.code == 1
@@ -505,6 +507,7 @@ def test_unknown_procedure_gets_a_suggestion(workspace: Workspace) -> None:
 # -- no side effects -----------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("args", [(), ("--ai-cmd", "nonexistent-cli")], ids=["valid", "invalid"])
 def test_dry_run_starts_and_writes_nothing(workspace: Workspace, args: tuple[str, ...]) -> None:
     agent = workspace.agent("touch started")
@@ -532,6 +535,7 @@ def test_control_codes_in_prompt_and_config_do_not_reach_the_terminal(workspace:
     assert "red alert\nnext" in report
 
 
+@pytest.mark.thorough
 def test_closed_reader_is_no_error(workspace: Workspace) -> None:
     with subprocess.Popen(
         [str(ROODA), "build", "--dry-run", "--ai-cmd", "true"],

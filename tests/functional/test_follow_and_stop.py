@@ -369,6 +369,7 @@ def test_stop_works_from_a_subfolder(workspace: Workspace, nursery: Nursery) -> 
     assert running.finish().code == 130
 
 
+@pytest.mark.thorough
 def test_stop_without_a_run_is_refused_also_if_run_json_is_stale(
     workspace: Workspace, nursery: Nursery, rooda: Inside
 ) -> None:

@@ -41,6 +41,7 @@ def closing_both(*descriptors: int) -> Iterator[None]:
 # -- a record that is apart from the work tree -----------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_dry_run_makes_no_folder_for_the_record(tree: Workspace, apart: Path) -> None:
     done = work(tree, "true", "--dry-run", "--record", str(apart))
     assert done.code == 0, done.out

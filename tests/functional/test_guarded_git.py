@@ -94,6 +94,7 @@ def test_a_repository_that_the_agent_changed_is_neither_committed_nor_pushed(
     assert work.git("for-each-ref", cwd=work.remote) == ""
 
 
+@pytest.mark.thorough
 def test_the_message_says_that_the_repository_changed(work: GitWork) -> None:
     make_repository_above(work)
     done = work.work(work.agent(f"rm -rf .git; {SUCCESS}"), "-n", "1", "--commit", "--push")
@@ -220,6 +221,7 @@ def test_no_reading_command_runs_a_planted_program(work: GitWork) -> None:
         assert not marker.exists(), (words, marker.read_text())
 
 
+@pytest.mark.thorough
 def test_doctor_says_that_it_did_not_run_a_program_of_the_work_tree(work: GitWork) -> None:
     folder = work.path / ".venv/bin"
     claude = work.write(
@@ -306,6 +308,7 @@ def gits(work: GitWork) -> list[psutil.Process]:
 PIPE = "mkdir -p sub; mkfifo sub/.gitignore; echo x > sub/file"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_run_whose_git_hangs(work: GitWork, number: signal.Signals) -> None:
     running = work.begin(work.agent(PIPE), "-n", "3")

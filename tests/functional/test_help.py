@@ -99,6 +99,7 @@ def test_help_all_of_ralph_describes_the_config(workspace: Workspace, command: s
         assert f"\n  {key} " not in short
 
 
+@pytest.mark.thorough
 def test_usage_names_the_procedure_that_the_user_typed(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     for name in ("build", "work"):
@@ -142,12 +143,14 @@ def test_every_setting_shows_its_default(workspace: Workspace) -> None:
         assert words in line_of(text, flag)
 
 
+@pytest.mark.thorough
 def test_ralph_shows_its_defaults(workspace: Workspace) -> None:
     text = printed(workspace, str(RALPH), "build", "--help")
     assert "else 10]" in line_of(text, "--max-iterations")
     assert "[default: .ralph/config, else ./config]" in line_of(text, "--config")
 
 
+@pytest.mark.thorough
 def test_fallbacks_take_aliases(workspace: Workspace) -> None:
     text = printed(workspace, str(ROODA), "build", "--help-all")
     assert line_of(text, "--ai-cmd-fallbacks").startswith("--ai-cmd-fallbacks ALIAS-or-CMD ")

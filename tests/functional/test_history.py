@@ -407,6 +407,7 @@ def printed(past: Past, *words: str) -> bytes:
     ).stdout
 
 
+@pytest.mark.thorough
 def test_show_raw_in_a_pipe_is_the_agent_s_output_byte_for_byte(past: Past) -> None:
     first = printed(past, "1", "--raw")
     # The two streams are in order of arrival, as exactly as rooda polls them.

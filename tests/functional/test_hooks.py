@@ -189,6 +189,7 @@ def test_skipped_iterations_count_toward_the_failure_threshold(work: GitWork) ->
     assert any("Aborting after 3 consecutive failures" in line for line in done.log)
 
 
+@pytest.mark.thorough
 def test_post_iteration_hook_can_turn_success_into_failure(work: GitWork) -> None:
     objects = {"command": "test $ROODA_ITERATION != 1", "on_error": "fail"}
     work.settings(hooks={"post_iteration": objects})
@@ -252,6 +253,7 @@ def test_timeout_kills_a_hook_and_all_processes_it_started(work: GitWork) -> Non
     assert (skipped["status"], skipped["hooks"][0]["error"]) == ("skipped", "timed out after 2s")
 
 
+@pytest.mark.thorough
 def test_orphan_of_a_hook_is_killed_and_named(work: GitWork) -> None:
     left = work.script("left-behind", f"echo $$ > {work.marker('left.pid')}; sleep 60")
     waits = f"while ! test -s {work.marker('left.pid')}; do sleep 0.01; done"

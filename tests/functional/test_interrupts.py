@@ -32,6 +32,7 @@ def ended(running: Running, *numbers: signal.Signals) -> tuple[Finished, float]:
 # -- while the agent runs ------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 def test_obedient_agent_is_gone_within_a_second(
     workspace: Workspace, nursery: Nursery, number: signal.Signals

@@ -51,6 +51,7 @@ def test_report_while_the_run_is_at_work_says_so(work: GitWork) -> None:
     assert found["status"] == "interrupted"
 
 
+@pytest.mark.thorough
 def test_report_that_cannot_be_written_is_one_warning_and_no_failure(work: GitWork) -> None:
     target = work.home / "outside"
     target.mkdir()

@@ -32,6 +32,7 @@ def test_log_file_behind_a_link_out_of_the_work_tree_is_an_error(
     assert victim.read_text() == "of the user\n"
 
 
+@pytest.mark.thorough
 def test_session_log_behind_a_link_out_of_the_work_tree_is_a_warning(
     workspace: Workspace, victim: Path
 ) -> None:
@@ -42,6 +43,7 @@ def test_session_log_behind_a_link_out_of_the_work_tree_is_a_warning(
     assert victim.read_text() == "of the user\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("flag", ["--log-file", "--session-log"])
 def test_link_that_the_agent_puts_in_place_of_a_log_is_replaced(
     workspace: Workspace, victim: Path, flag: str
@@ -55,6 +57,7 @@ def test_link_that_the_agent_puts_in_place_of_a_log_is_replaced(
     assert "SUCCESS" in log.read_text()
 
 
+@pytest.mark.thorough
 def test_folder_of_a_log_that_the_agent_replaces_by_a_link_is_not_followed(
     workspace: Workspace, victim: Path
 ) -> None:

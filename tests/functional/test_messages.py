@@ -125,6 +125,7 @@ def test_doctor_without_an_agent_says_so_at_its_end(workspace: Workspace) -> Non
     assert "--ai-cmd" in last
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("value", ["0", "-5"])
 def test_a_timeout_that_is_not_positive_is_named(workspace: Workspace, value: str) -> None:
     workspace.config(f"loop: {{iteration_timeout: {value}}}\n{PROCEDURE}")
@@ -135,6 +136,7 @@ def test_a_timeout_that_is_not_positive_is_named(workspace: Workspace, value: st
     assert "nil" not in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("key", ["commit_timeout", "push_timeout"])
 def test_a_timeout_that_cannot_be_unset_does_not_advise_to_remove_it(
     workspace: Workspace, key: str
@@ -186,6 +188,7 @@ def test_a_failed_verify_is_explained_by_verify_and_not_by_the_agent(workspace: 
     assert "\nVerify printed (echo no; exit 7):\n  no\n" in text
 
 
+@pytest.mark.thorough
 def test_a_silent_failed_verify_has_no_empty_heading(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("exit 0"), "-n", "1", "--verify", "exit 7")
     at = [n for n, line in enumerate(done.err.splitlines()) if "WARN: Verify failed" in line]
@@ -281,6 +284,7 @@ def test_words_before_failure_are_the_reason(work: GitWork) -> None:
     assert said in work.rooda("history").out
 
 
+@pytest.mark.thorough
 def test_words_on_the_line_of_failure_are_the_reason(work: GitWork) -> None:
     agent = work.agents("echo 'No network. <promise>FAILURE</promise>'")
     work.work(agent, "-n", "1")

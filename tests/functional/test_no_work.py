@@ -40,16 +40,19 @@ def test_the_dry_run_of_build_without_work_is_valid(workspace: Workspace) -> Non
     assert (done.code, NO_WORK in done.out) == (0, False)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["PLAN.md", "TASK.md"])
 def test_build_with_a_plan_or_a_task_does_not_warn(workspace: Workspace, name: str) -> None:
     workspace.write(name, "# Do this\n")
     assert NO_WORK not in start(workspace)
 
 
+@pytest.mark.thorough
 def test_build_with_a_context_does_not_warn(workspace: Workspace) -> None:
     assert NO_WORK not in start(workspace, "-c", "make it faster")
 
 
+@pytest.mark.thorough
 def test_build_below_the_root_finds_the_plan_at_the_root(workspace: Workspace) -> None:
     (workspace.path / ".git").mkdir()
     (workspace.path / ".git/HEAD").write_text("ref: refs/heads/main\n")

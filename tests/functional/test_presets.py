@@ -12,6 +12,7 @@ CHANGE = "echo more >> made"
 LOOP = "======================== LOOP {} ========================"
 
 
+@pytest.mark.thorough
 def test_v1_runs_to_its_maximum_whatever_the_agent_prints_and_exits_with(
     workspace: Workspace,
 ) -> None:
@@ -23,6 +24,7 @@ def test_v1_runs_to_its_maximum_whatever_the_agent_prints_and_exits_with(
     assert any(line.startswith("Reached max iterations: 3") for line in done.log)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "config,args",
     [
@@ -41,6 +43,7 @@ def test_v1_is_unlimited_by_default_and_with_0(
     assert "Max Iterations: unlimited" in done.out
 
 
+@pytest.mark.thorough
 def test_v1_uses_kiro_cli_and_accepts_default_iterations(workspace: Workspace) -> None:
     workspace.agent("cat > /dev/null", name="bin/kiro-cli")
     workspace.config("loop: {preset: v1, default_iterations: 2}")
@@ -61,6 +64,7 @@ def test_v1_runs_without_a_repository_and_warns_that_it_cannot_push(
     assert "git.push" not in quiet.err
 
 
+@pytest.mark.thorough
 def test_setting_overrides_a_value_of_a_preset(workspace: Workspace) -> None:
     agent = workspace.agent("exit 7")
     done = workspace.work(agent, "--preset", "v1", "-n", "9", "--no-ignore-exit-status")

@@ -42,6 +42,7 @@ def test_prompt_file_beyond_the_limit_is_an_error_that_names_the_file(workspace:
     assert not (workspace.path / ".rooda").exists(), "a run has started"
 
 
+@pytest.mark.thorough
 def test_context_counts_toward_the_limit(workspace: Workspace) -> None:
     for name in ("one.txt", "two.txt"):
         workspace.write(name, "x" * (6 * MEGABYTE))
@@ -75,6 +76,7 @@ def test_prompt_that_grows_beyond_the_limit_ends_the_run(workspace: Workspace) -
     assert "Iteration 1/5 completed" in done.err
 
 
+@pytest.mark.thorough
 def test_limit_holds_for_ralph(workspace: Workspace) -> None:
     with ralph_work(workspace) as work:
         work.agent_does("true")

@@ -172,6 +172,7 @@ def test_prompt_is_not_retried(work: Ralphs, deed: str, code: int) -> None:
 # -- the plan ------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_build_without_a_plan_is_refused(unplanned: Ralphs) -> None:
     unplanned.agent_does(WORKS)
     done = unplanned.ralph("build")
@@ -600,6 +601,7 @@ def test_dry_run_shows_what_would_run_and_starts_nothing(unplanned: Ralphs) -> N
     assert not (unplanned.path / ".ralph/logs").exists()
 
 
+@pytest.mark.thorough
 def test_all_problems_are_reported_at_once(work: Ralphs) -> None:
     work.in_home("config", "MAX_RETRIES=many\nAGENT_CLI=/nowhere/agent\nFOO=1\n\nwhat is this\n")
     (work.path / ".ralph/prompts/plan.md").unlink()
@@ -615,6 +617,7 @@ def test_all_problems_are_reported_at_once(work: Ralphs) -> None:
     assert not (work.path / ".ralph/logs").exists()
 
 
+@pytest.mark.thorough
 def test_misspelled_key_of_the_config_is_an_error_with_a_suggestion(planned: Ralphs) -> None:
     planned.agent_does(WORKS, MAX_RETRYS=1)
     done = planned.ralph("build")
@@ -705,6 +708,7 @@ def test_init_says_what_else_a_folder_needs(work: Ralphs) -> None:
     assert "Next: run git init, set AGENT_CLI in .ralph/config" in again.out
 
 
+@pytest.mark.thorough
 def test_folder_without_ralph_points_to_init(workspace: Workspace) -> None:
     with ralph_work(workspace) as work:
         work.git("rm", "-qr", ".ralph")

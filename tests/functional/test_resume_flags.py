@@ -304,6 +304,7 @@ def test_config_and_environment_are_those_of_now(workspace: Workspace) -> None:
 # -- a dry run -------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_dry_run_shows_what_would_go_on_and_changes_nothing(
     workspace: Workspace, look: Inside
 ) -> None:
@@ -321,6 +322,7 @@ def test_a_dry_run_shows_what_would_go_on_and_changes_nothing(
     assert look("work", "--resume", "--dry-run").code == 0
 
 
+@pytest.mark.thorough
 def test_a_dry_run_says_that_there_is_nothing_to_resume(workspace: Workspace, look: Inside) -> None:
     workspace.config(PROCEDURE)
     refused(look("resume", "--dry-run"), "no run has been recorded here yet")

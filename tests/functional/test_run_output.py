@@ -155,6 +155,7 @@ def test_last_line_and_timing_of_each_end(
     assert re.fullmatch(r"  Iteration timing: min=(\S+), max=\1, mean=\1", timing(done))
 
 
+@pytest.mark.thorough
 def test_last_lines_and_timing_of_an_interruption(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     agent = workspace.agents("exit 0", "echo $$ > marker; exec sleep 60")
@@ -178,6 +179,7 @@ def test_last_lines_and_timing_of_an_interruption(workspace: Workspace) -> None:
     assert TIMING.fullmatch(timing(done)), "the timing has both iterations"
 
 
+@pytest.mark.thorough
 def test_success_ends_the_run_before_the_maximum(workspace: Workspace) -> None:
     done = workspace.work(workspace.agents("exit 0", SUCCESS, "exit 0"), "-n", "5")
     assert (done.code, workspace.starts) == (0, 2)
@@ -186,6 +188,7 @@ def test_success_ends_the_run_before_the_maximum(workspace: Workspace) -> None:
 # -- failures ----------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_failure_is_logged_with_its_context(workspace: Workspace) -> None:
     agent = workspace.agent("echo did this; echo broke that >&2; exit 3")
     done = workspace.work(agent, "-n", "1")
@@ -213,6 +216,7 @@ def test_success_with_a_bad_exit_code_logs_a_warning(workspace: Workspace) -> No
     assert f"{warning} exit_code=1 promise_signal=SUCCESS iteration=1" in done.log
 
 
+@pytest.mark.thorough
 def test_success_with_a_crash_logs_a_warning(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent(f"ulimit -c 0; {SUCCESS}; kill -KILL $$"))
     assert done.code == 0
@@ -280,6 +284,7 @@ def test_timeout_with_sigkill_in_logfmt(workspace: Workspace) -> None:
         assert line.startswith(start)
 
 
+@pytest.mark.thorough
 def test_agent_program_that_disappears_aborts_at_once(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("rm agent.sh"), "-n", "5")
     assert done.code == 1
@@ -287,6 +292,7 @@ def test_agent_program_that_disappears_aborts_at_once(workspace: Workspace) -> N
     assert re.search(r"Aborting: .*No such file.* \(1 iteration completed, ", done.err)
 
 
+@pytest.mark.thorough
 def test_agent_program_that_can_not_be_executed_aborts_at_once(workspace: Workspace) -> None:
     binary = workspace.write("agent.bin", b"\x7fELF this is no program\n")
     binary.chmod(0o755)
@@ -329,6 +335,7 @@ def test_unlimited_run_without_a_timeout_logs_a_warning(workspace: Workspace) ->
     assert "--iteration-timeout" in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "args", [("-n", "1"), ("--unlimited", "--iteration-timeout", "60")], ids=["limited", "clock"]
 )
@@ -371,6 +378,7 @@ def test_log_level_overrides_quiet(workspace: Workspace) -> None:
     assert workspace.work(agent, "--log-level", "error").err == "", "a warning is no error"
 
 
+@pytest.mark.thorough
 def test_debug_logs_settings_prompts_and_signals(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent(SUCCESS), "--log-level", "debug")
     assert any(
@@ -423,6 +431,7 @@ def test_invalid_config_in_logfmt(workspace: Workspace) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_missing_ai_command_in_logfmt(workspace: Workspace) -> None:
     done = workspace.rooda("build", "--log-format", "logfmt")
     assert done.code == 1
@@ -463,6 +472,7 @@ def test_log_file_uses_the_requested_formats(workspace: Workspace) -> None:
     assert [json.loads(line)["time"][0] for line in lines] == ["+"] * len(lines)
 
 
+@pytest.mark.thorough
 def test_unwritable_log_file_is_reported_before_any_iteration(
     workspace: Workspace,
 ) -> None:

@@ -50,6 +50,7 @@ def timeless(done: Finished) -> list[str]:
 # -- counting ------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("args", [(), ("--max-iterations", "5")], ids=["default", "flag"])
 def test_exactly_five_iterations_run(workspace: Workspace, args: tuple[str, ...]) -> None:
     done = workspace.work(workspace.agents("exit 0"), *args)
@@ -59,6 +60,7 @@ def test_exactly_five_iterations_run(workspace: Workspace, args: tuple[str, ...]
     assert done.log[-1].startswith("Reached max iterations: 5 ")
 
 
+@pytest.mark.thorough
 def test_every_kind_of_failure_counts_and_a_success_resets(workspace: Workspace) -> None:
     agent = workspace.agents(
         "exit 1", FAILURE, "exit 0", f"{SUCCESS}; {FAILURE}", CRASH, f"cat > prompt; {SUCCESS}"
@@ -214,6 +216,7 @@ def test_invalid_config_is_reported_before_any_iteration(
 # -- signals -------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_inexact_tags_are_no_signals(workspace: Workspace) -> None:
     tags = [
         form.replace("WORD", word).replace("Word", word.title()).replace("word", word.lower())
@@ -326,6 +329,7 @@ def test_interrupted_agent_is_no_zombie(tmp_path: Path, ignores: str) -> None:
 # -- the log -------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "said,end,how",
     [

@@ -105,6 +105,7 @@ def test_grace_starts_for_the_whole_tree_at_once(workspace: Workspace, nursery: 
     assert not any(map(alive, tree))
 
 
+@pytest.mark.thorough
 def test_second_signal_kills_a_stubborn_tree_at_once(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -120,6 +121,7 @@ def test_second_signal_kills_a_stubborn_tree_at_once(
 # -- on a terminal -------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("key,name", [(b"\x03", "SIGINT"), (b"\x1c", "SIGQUIT")])
 def test_key_signals_rooda_only_and_rooda_stops_the_agent(
     workspace: Workspace, nursery: Nursery, screen: Screen, key: bytes, name: str
@@ -152,6 +154,7 @@ def test_ctrl_c_twice_kills_an_agent_that_ignores_sigterm(
     assert signals_of(workspace, "agent") == ["SIGTERM"]
 
 
+@pytest.mark.thorough
 def test_closed_terminal_ends_the_run(
     workspace: Workspace, nursery: Nursery, screen: Screen
 ) -> None:

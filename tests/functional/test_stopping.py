@@ -313,6 +313,7 @@ def test_pause_during_the_grace_does_not_count(tmp_path: Path) -> None:
         child.wait()
 
 
+@pytest.mark.thorough
 def test_agent_can_not_write_to_its_prompt(workspace: Workspace) -> None:
     agent = workspace.agent("echo more >&0; cat > got")
     workspace.work(agent, "-n", "1")

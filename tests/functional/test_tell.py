@@ -206,6 +206,7 @@ def test_wrong_notes_are_refused(workspace: Workspace, rooda: Inside) -> None:
     assert [*notes(workspace).iterdir()] == []
 
 
+@pytest.mark.thorough
 def test_note_that_does_not_fit_into_the_prompt_waits(workspace: Workspace, rooda: Inside) -> None:
     for text in ("short", "x" * 900, "behind"):
         assert rooda("tell", text).code == 0

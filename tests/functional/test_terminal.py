@@ -221,6 +221,7 @@ put({stream}, b"the end")
     assert screen.sent.decode()  # valid UTF-8
 
 
+@pytest.mark.thorough
 def test_excerpt_and_command_of_a_failed_agent_do_not_control_the_terminal(
     workspace: Workspace, screen: Screen
 ) -> None:
@@ -253,6 +254,7 @@ def test_output_goes_to_stdout_and_logs_to_stderr(workspace: Workspace, nursery:
     assert not re.search("two|promise", done.err)
 
 
+@pytest.mark.thorough
 def test_output_is_hidden_without_verbose(workspace: Workspace, nursery: Nursery) -> None:
     """The log has only the headline: the first sentence of its closing words."""
     command = workspace.agent(f"echo The headline. One more sentence.; echo two >&2; {SUCCESS}")

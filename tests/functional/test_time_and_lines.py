@@ -53,6 +53,7 @@ def test_record_has_the_parts_of_an_iteration_and_the_changed_lines(work: GitWor
     assert " VERIFY " in work.rooda("history").out
 
 
+@pytest.mark.thorough
 def test_changed_lines_are_unknown_where_git_has_no_contents(work: GitWork) -> None:
     """Without a repository, and with a content that an agent has deleted, the names are known."""
     work.write("a", "one\n")

@@ -180,6 +180,7 @@ def test_each_iteration_has_its_own_transcript(studio: Studio, capture: Capture)
     assert studio.transcripts["stdout"].read_bytes() == b"second\n"
 
 
+@pytest.mark.thorough
 def test_file_capture_is_complete_for_non_blocking_writes(studio: Studio) -> None:
     body = """
 import os

@@ -6,6 +6,7 @@ from support.screen import Screen
 from support.workspace import PROCEDURE, Workspace
 
 
+@pytest.mark.thorough
 def test_output_of_verify_is_shown_while_it_runs(workspace: Workspace, screen: Screen) -> None:
     workspace.config(PROCEDURE)
     verify = "printf 'one \\033[2Jcheck\\n'; while ! test -e go; do sleep 0.02; done; exit 3"

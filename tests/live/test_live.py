@@ -166,6 +166,7 @@ def test_a_run_that_is_killed_is_news_although_no_file_changes(store: Store, tre
             assert then.status == "interrupted"
 
 
+@pytest.mark.thorough
 def test_of_a_long_log_the_feed_shows_the_end(store: Store, tree: Path) -> None:
     store.save(_of(ProcessIdentity.own()))
     _log(tree, b"".join(b"line %06d\n" % number for number in range(200_000)))

@@ -302,6 +302,7 @@ HOSTILE = {
 must_be_fast = pytest.mark.timeout(20)
 
 
+@pytest.mark.thorough
 @must_be_fast
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
 @pytest.mark.parametrize("words", [WORDS, LAST_LINE], ids=["anywhere", "last-line"])

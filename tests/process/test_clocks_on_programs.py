@@ -139,6 +139,7 @@ def test_program_that_printed_and_then_sleeps_is_idle(bench: Bench) -> None:
     assert result.exit.evidence.endswith("; no file changed")
 
 
+@pytest.mark.thorough
 def test_stopped_program_is_idle(bench: Bench) -> None:
     body = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
     result = bench.studio.python(body, "file", clocks=idle())

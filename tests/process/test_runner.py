@@ -353,6 +353,7 @@ def test_output_just_before_the_exit_is_complete(stage: Stage) -> None:
         assert (result.stdout.total, result.stderr.total) == (60_000, 60_000)
 
 
+@pytest.mark.thorough
 def test_waiting_for_a_program_that_closed_its_streams_uses_no_cpu(stage: Stage) -> None:
     used: list[float] = []
     go = stage.folder / "go"

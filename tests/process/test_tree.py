@@ -346,6 +346,7 @@ def test_git_commands_of_rooda_do_not_stop_a_kept_daemon(
     assert alive(nursery.pid("keeper-child"))
 
 
+@pytest.mark.thorough
 def test_kept_daemon_that_holds_the_output_does_not_delay_the_run(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -370,6 +371,7 @@ def test_agent_itself_is_never_kept(workspace: Workspace, nursery: Nursery, patt
     assert not alive(nursery.pid("agent"))
 
 
+@pytest.mark.thorough
 def test_process_matched_by_a_glob_is_kept(workspace: Workspace, nursery: Nursery) -> None:
     agent = workspace.agent(keeper(workspace) + OTHER + SUCCESS)
     words = ("--keep-processes", "nothing", "--keep-processes", "*/kee?er", "--kill-grace", "2")

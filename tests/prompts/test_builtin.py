@@ -230,6 +230,7 @@ def test_dry_run_of_each_procedure_passes_without_warnings(workspace: Workspace,
     assert report.endswith(f"\nDry-run complete. Ready to execute: rooda {name} --ai-cmd true\n")
 
 
+@pytest.mark.thorough
 def test_dry_run_of_audit_spec_through_the_command(workspace: Workspace) -> None:
     done = workspace.rooda("audit-spec", "--dry-run", "--ai-cmd", "true")
     assert (done.code, done.err) == (0, "")

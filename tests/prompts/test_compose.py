@@ -426,6 +426,7 @@ def make_unusable(kind: str, path: Path) -> None:
             path.symlink_to(path.name)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "kind,words",
     [
@@ -493,6 +494,7 @@ def test_all_unusable_files_are_reported_together(workspace: Workspace) -> None:
 # -- warnings at the start -----------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_prompt_without_the_success_signal_gives_a_warning(workspace: Workspace) -> None:
     workspace.config(procedure(**dict.fromkeys(PHASES, "[{content: words}]")))
     done = workspace.work(workspace.agent("exit 0"), "-n", "1")

@@ -141,6 +141,7 @@ def test_killed_warden_takes_the_sandbox_with_it(inside: Inside, sandbox: Sandbo
     until_gone(f"sleep {mark}")
 
 
+@pytest.mark.thorough
 def test_pause_halts_everything_inside_until_it_resumes(inside: Inside, sandbox: Sandbox) -> None:
     script = "while :; do echo x >> ticks; sleep 0.02; done"
     wrapped = sandbox.wrap(sh(script), inside.tree, inside.environ)

@@ -72,6 +72,7 @@ HARMLESS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("script", HARMLESS.values(), ids=HARMLESS.keys())
 def test_ordinary_work_is_no_finding(repo: Repo, script: str) -> None:
     assert after(repo, script) == []
@@ -271,6 +272,7 @@ NESTED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("script,name", NESTED.values(), ids=NESTED.keys())
 def test_unsafe_repository_is_excluded_from_git_and_reported_once(
     repo: Repo, script: str, name: str

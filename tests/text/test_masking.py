@@ -103,6 +103,7 @@ def fed(stream: StreamMasker, text: str, sizes: random.Random) -> str:
     return shown + stream.finish()
 
 
+@pytest.mark.thorough
 def test_secrets_are_masked_however_a_stream_is_cut() -> None:
     masker = Masker(ENV)
     whole = masker.text(TEXT)

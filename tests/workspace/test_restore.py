@@ -158,6 +158,7 @@ def test_private_files_stay_private(repo: Repo) -> None:
 MODES = (0o600, 0o640, 0o644, 0o755, 0o700, 0o750, 0o444, 0o664, 0o666)
 
 
+@pytest.mark.thorough
 def test_permissions_come_back_exactly(repo: Repo) -> None:
     """Of deleted files, of changed ones, and of those with other permissions and the same bytes."""
     there = [repo.path / f"{what}/{now:o}" for what in ("gone", "changed", "same") for now in MODES]
@@ -304,6 +305,7 @@ def test_ignored_file_or_link_in_the_way_is_kept(repo: Repo, tmp_path: Path, kin
     assert list(elsewhere.iterdir()) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "make", [os.mkfifo, lambda path: (path / "void" / "deeper").mkdir(parents=True)]
 )

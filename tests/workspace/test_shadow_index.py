@@ -224,6 +224,7 @@ git init -q empty
 """
 
 
+@pytest.mark.thorough
 def test_changes_in_nested_repositories_are_detected(top: Path) -> None:
     sh(top, REPOSITORIES)
     script = "echo x >one/a; rm one/two/b; touch one/c one/two/c.o empty/e; git init -q src"
@@ -237,6 +238,7 @@ def test_files_of_a_new_nested_repository_are_reported_one_by_one(top: Path) -> 
     assert found == Changes(created=("one/a", "one/two/.gitignore", "one/two/b"))
 
 
+@pytest.mark.thorough
 def test_commit_in_a_nested_repository_is_no_change(top: Path) -> None:
     sh(top, REPOSITORIES)
     commit = "git -C one -c user.name=x -c user.email=x commit -q --allow-empty -m b"
@@ -406,6 +408,7 @@ CHANGES_DURING_A_SCAN = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("script", CHANGES_DURING_A_SCAN)
 @pytest.mark.parametrize("is_first", [True, False], ids=["first", "second"])
 def test_change_during_a_scan_does_not_corrupt_the_next_scan(

@@ -82,6 +82,7 @@ def test_ref_of_an_unchanged_tree_comes_with_the_next_change_or_at_the_end(repo:
     assert _refs(repo) == {str(number): commit for number, commit in enumerate(commits)}
 
 
+@pytest.mark.thorough
 def test_snapshots_without_a_ref_are_found_by_the_commits_of_the_record(repo: Repo) -> None:
     killed = repo.open()
     commit = killed.take("r1", "0").commit
@@ -155,6 +156,7 @@ def test_new_commit_of_the_user_is_kept_even_without_changed_files(repo: Repo) -
     assert head in repo.git("rev-list", "refs/rooda/r1/1").split()
 
 
+@pytest.mark.thorough
 def test_snapshot_has_the_exact_bytes_whatever_the_user_s_git_converts(repo: Repo) -> None:
     repo.git("config", "core.autocrlf", "true")
     repo.git("config", "filter.upper.clean", "tr a-z A-Z")
@@ -177,6 +179,7 @@ def test_snapshot_has_the_exact_bytes_whatever_the_user_s_git_converts(repo: Rep
     assert repo.files_of(after)["x.txt"] == ("file", b"unix\n")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", some_slow(["info", "home", "config"], "info"))
 def test_attributes_outside_of_the_tree_are_ignored(repo: Repo, place: str) -> None:
     attributes = {
@@ -526,6 +529,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.thorough
 def test_any_file_name_is_reported_unchanged(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -870,6 +874,7 @@ def test_snapshots_are_listed_in_order_and_deleted_by_run(repo: Repo) -> None:
     assert snapshots.names("a") == ("11",)
 
 
+@pytest.mark.thorough
 def test_git_gc_frees_deleted_snapshots(repo: Repo) -> None:
     snapshots = repo.open()
     repo.write("secret", "x" * 1000)

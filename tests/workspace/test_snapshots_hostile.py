@@ -332,6 +332,7 @@ def test_garbage_in_a_file_that_git_reads_is_no_error(repo: Repo, name: str) -> 
     assert name in (*after.changes.created, *after.changes.modified)
 
 
+@pytest.mark.thorough
 def test_nothing_is_written_through_a_link(repo: Repo, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -428,6 +429,7 @@ def fake_git(folder: Path, body: str) -> str:
     return f"{folder}:{os.environ['PATH']}"
 
 
+@pytest.mark.thorough
 def test_ctrl_c_at_the_terminal_does_not_reach_git(repo: Repo, tmp_path: Path) -> None:
     note = tmp_path / "sessions"
     note_session = f"{sys.executable} -ISc 'import os; print(os.getsid(0))' >> '{note}'"
@@ -448,6 +450,7 @@ def test_git_never_asks_a_question(repo: Repo, tmp_path: Path) -> None:
     assert found["GIT_OPTIONAL_LOCKS"] == "0"
 
 
+@pytest.mark.thorough
 def test_git_that_hangs_is_stopped_and_not_retried(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

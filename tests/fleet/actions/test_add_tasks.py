@@ -89,6 +89,7 @@ def test_git_gets_no_secret_value_of_a_flag(
     assert (found.batch.flags, found.left_out) == (kept, left_out)
 
 
+@pytest.mark.thorough
 def test_without_the_rows_there_are_no_records(repo: Path) -> None:
     place, tools, _ = place_of(repo)
 

@@ -66,6 +66,7 @@ def seen(remote: Remote, run: str = "api") -> Record:
     return record
 
 
+@pytest.mark.thorough
 def test_a_run_is_added_claimed_published_and_read_elsewhere(tmp_path: Path, server: Repo) -> None:
     remote = remote_of(str(server.path), tmp_path / "one", server)
     other = remote_of(str(server.path), tmp_path / "two", server)
@@ -176,6 +177,7 @@ def test_of_several_that_claim_a_run_at_once_exactly_one_wins(tmp_path: Path, se
         assert seen(remotes[0]).sha in outcomes
 
 
+@pytest.mark.thorough
 def test_an_owner_that_wakes_up_after_a_takeover_publishes_nothing(
     tmp_path: Path, server: Repo
 ) -> None:
@@ -224,6 +226,7 @@ def test_a_branch_that_a_person_moved_is_not_overwritten(tmp_path: Path, server:
     assert seen(remote).start == tip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("claimed_since", [False, True])
 def test_a_push_that_the_server_took_before_the_connection_died_is_published(
     tmp_path: Path, server: Repo, *, claimed_since: bool
@@ -374,6 +377,7 @@ def test_a_branch_that_the_user_has_checked_out_waits_with_a_clear_reason(tmp_pa
     assert user.git("rev-parse", "rooda/api") == second
 
 
+@pytest.mark.thorough
 def test_a_run_that_moved_is_not_deleted(tmp_path: Path, server: Repo) -> None:
     remote = remote_of(str(server.path), tmp_path / "one", server)
     remote.add([("api", TASK)])
@@ -407,6 +411,7 @@ def test_a_probe_tells_what_the_remote_can_do_and_leaves_nothing(
     assert refs(server) == before
 
 
+@pytest.mark.thorough
 def test_a_probe_without_atomic_pushes_says_so(tmp_path: Path, server: Repo) -> None:
     server.git("config", "receive.advertiseAtomic", "false")
     found = probe(remote_of(str(server.path), tmp_path / "one", server))
@@ -416,6 +421,7 @@ def test_a_probe_without_atomic_pushes_says_so(tmp_path: Path, server: Repo) -> 
     assert not gone.is_reachable
 
 
+@pytest.mark.thorough
 def test_records_are_branches_where_the_server_takes_no_other_refs(
     tmp_path: Path, server: Repo
 ) -> None:

@@ -226,6 +226,7 @@ def test_an_agent_that_changed_the_settings_of_git_is_published_without_them(
     assert user.git("rev-parse", "rooda/api") == tip
 
 
+@pytest.mark.thorough
 def test_an_agent_that_switched_branches_or_rewrote_history_is_published_as_it_is(
     slot: Slot, user: Repo, base: str
 ) -> None:
@@ -254,6 +255,7 @@ def test_the_push_of_an_agent_goes_nowhere_and_says_why(slot: Slot, user: Repo, 
     assert "rooda-publishes-the-work" in done.stderr
 
 
+@pytest.mark.thorough
 def test_slots_are_private_and_take_over_who_commits(slot: Slot, user: Repo, base: str) -> None:
     for folder in (slot.folder, slot.record_folder, slot.temporary):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -490,6 +492,7 @@ def test_work_that_conflicts_with_a_person_is_kept_in_the_record(
     assert user.git("show", f"{kept}:a.txt") == "agent"
 
 
+@pytest.mark.thorough
 def test_work_of_a_slot_that_lost_its_run_is_refused(slot: Slot, user: Repo, base: str) -> None:
     record = begin(slot)
     slot.prepare(record, base, "api")
@@ -499,6 +502,7 @@ def test_work_of_a_slot_that_lost_its_run_is_refused(slot: Slot, user: Repo, bas
         publish(slot, record)
 
 
+@pytest.mark.thorough
 def test_a_run_starts_from_the_merged_work_of_those_before_it(
     slot: Slot, user: Repo, base: str
 ) -> None:
