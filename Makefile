@@ -59,12 +59,12 @@ $(VENV)/.runtime: requirements.lock pyproject.toml
 	@$(BIN)/python -m pip --version > /dev/null 2>&1 || { rm -rf $(VENV); $(PYTHON) -m venv $(VENV); } || \
 		{ rm -rf $(VENV); echo "Python's venv module is missing (Debian: apt install python3-venv)" >&2; exit 1; }
 	@echo "Setting up in $(VENV) ..."
-	@$(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-deps --require-hashes -r requirements.lock
 	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
-	@$(PIP) --require-hashes -r requirements-dev.lock
+	@$(PIP) --no-deps --require-hashes -r requirements-dev.lock
 	@touch $@
 
 # The locks name no index: whichever one pip is set up with is used.
