@@ -199,7 +199,7 @@ def test_runs_go_on_from_git_when_the_database_is_lost(
     machines.until(lambda: any(one["iteration"] for one in machines.states(first).values()))
     kill_machine(dying)
     machines.url = postgres.database()  # empty
-    machines.rooda(first, "fleet", "adopt")
+    machines.rooda(first, "fleet", "adopt", "--trust")
     assert machines.worker(first, "--drain").wait(90) == 0
     machines.until_all(first, "success")
     machines.check(6)

@@ -1,4 +1,4 @@
-"""Storms: whatever happens to workers, database and repository, each iteration is done once.
+"""Storms: whatever happens to workers, slots, database and repository, each iteration is done once.
 
 `ROODA_STORM_SEEDS=10-40` chooses other storms; a storm that fails tells its seed and its story.
 """
@@ -65,6 +65,7 @@ def test_every_iteration_is_done_exactly_once(
             storm.calm(120)
             for name, iterations in RUNS.items():
                 fleet.check_work(name, iterations)
+                assert "README" in fleet.git("ls-tree", "--name-only", f"rooda/{name}").split()
                 if not storm.has_killed_agents:
                     fleet.check_exactly_once(name, iterations)
         except AssertionError as error:

@@ -163,7 +163,12 @@ def test_a_run_is_added_shown_stopped_forgotten_and_adopted(user: Workspace) -> 
     assert refs_of(user.path) == ["refs/heads/main", "refs/rooda/fleet/the-api"]
     for file in (user.path / ".git/rooda").iterdir():
         file.unlink()
-    adopted = user.rooda("fleet", "adopt")
+    refused = user.rooda("fleet", "adopt")
+    assert (refused.code, refused.out) == (1, "")
+    assert "rooda loop TASK --max-iterations 7\n    for the-api" in refused.err
+    assert "rooda fleet adopt --trust" in refused.err
+    assert "the-api" not in user.rooda("fleet").out
+    adopted = user.rooda("fleet", "adopt", "--trust")
     assert adopted.out == "the-api: queued, iteration 0\n"
     assert "the-api" in user.rooda("fleet").out
 

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 import psutil
 from msgspec import Struct
 
+from rooda.fleet.slots.slot import slots_root
 from support.fleet import Fleet, rooda_in
 from support.postgres import Postgres
 from support.socket_proxy import SocketProxy
@@ -127,6 +129,7 @@ class Storm:
             *(self._kill_slot, self._kill_rooda, self._kill_agent, self._kill_tree),
             *(self._kill_one, self._kill_rooda),
             *(self._freeze_slot, self._freeze_tree, self._hide_repository),
+            *(self._delete_part, self._delete_part, self._delete_slot),
         ]
         if self._server is not None:
             troubles += [self._restart_server, self._halt_server, self._part, self._part]
@@ -193,6 +196,36 @@ class Storm:
     def _freeze(self, what: str, number: int, chosen: list[psutil.Process]) -> None:
         self._signal(what, number, chosen, signal.SIGSTOP)
         self._in_a_while(lambda: self._signal("wake", number, chosen, signal.SIGCONT))
+
+    def _delete_part(self) -> None:
+        """Delete a work tree, its repository or a record; or put another repository there."""
+        number, _ = self._busy_tree()
+        slot = self._folder(number)
+        part = self._random.choice(["work", "work/.git", "record"])
+        is_replaced = self._random.random() < 0.3
+        self._tell(f"delete {part} of slot {number}{', and make a new one' * is_replaced}")
+        self._remove(slot / part)
+        if is_replaced:
+            new = slot / "work" if part == "work/.git" else slot / part
+            subprocess.run(["git", "init", "-q", str(new)], check=False, capture_output=True)
+
+    def _delete_slot(self) -> None:
+        number, _ = self._busy_tree()
+        self._tell(f"delete the folder of slot {number}")
+        self._remove(self._folder(number))
+
+    def _folder(self, number: int) -> Path:
+        cache = self.fleet.folder / "cache"
+        return slots_root({"XDG_CACHE_HOME": str(cache)}) / self.fleet.project / str(number)
+
+    def _remove(self, path: Path) -> None:
+        """Delete a folder at one moment, or file by file."""
+        if self._random.random() < 0.5:
+            aside = self.fleet.folder / f"deleted-{len(self.story)}"
+            with contextlib.suppress(OSError):
+                path.rename(aside)
+            path = aside
+        shutil.rmtree(path, ignore_errors=True)
 
     def _hide_repository(self) -> None:
         place, hidden = self.fleet.repo / ".git", self.fleet.repo / ".hidden"

@@ -1,7 +1,7 @@
 """A database is lost: runs come back from git, and go on where they were."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from rooda.config.problems import InvalidInput
 from rooda.fleet.actions.add_tasks import Added, records_of
-from rooda.fleet.actions.adopt_runs import Adopted, adopt, needed_flags
+from rooda.fleet.actions.adopt_runs import Adopted, Agree, adopt, needed_flags
 from rooda.fleet.database.fleet_store import FleetStore
 from rooda.fleet.place import Place
 from rooda.fleet.remote.fence import FALLBACK, scratch_remote
@@ -37,10 +37,10 @@ def lose_the_database(fleet: Fleet) -> None:
     assert fleet.store.runs(fleet.project) == []
 
 
-def adopted(fleet: Fleet, *flags: str) -> list[Adopted]:
+def adopted(fleet: Fleet, *flags: str, agree: Agree = bool) -> list[Adopted]:
     git_dir = fleet.repo / ".git"
     place = Place(fleet.repo, git_dir, fleet.project, fleet.url, fleet.remote)
-    return adopt(place, fleet.store, Tools(fleet.environ()), fleet.remote, flags)
+    return adopt(place, fleet.store, Tools(fleet.environ()), fleet.remote, flags, agree=agree)
 
 
 @pytest.mark.slow
@@ -108,6 +108,7 @@ def test_records_that_rooda_did_not_write_are_named_and_left_alone(fleet: Fleet)
         FleetTask("odd", account="a\0b"),
         FleetTask("odd", after=("../x",)),
         FleetTask("odd", max_iterations=10**20),
+        FleetTask("odd", procedure="--verify=touch owned"),
     ],
 )
 def test_one_record_with_odd_values_does_not_keep_the_others_from_coming_back(
@@ -179,5 +180,38 @@ def test_a_remote_that_is_away_is_named(fleet: Fleet) -> None:
     gone = Place(fleet.repo, fleet.repo / ".git", fleet.project, fleet.url, fleet.remote)
     away = str(fleet.folder / "away.git")
     with pytest.raises(InvalidInput) as error:
-        adopt(replace(gone, remote=away), fleet.store, Tools(fleet.environ()), away)
+        adopt(replace(gone, remote=away), fleet.store, Tools(fleet.environ()), away, agree=bool)
     assert f"the records on {away} can't be read" in str(error.value.problems[0].message)
+
+
+@pytest.mark.thorough
+def test_every_command_of_a_record_is_shown_and_nothing_is_added_without_consent(
+    fleet: Fleet,
+) -> None:
+    fleet.add([FleetTask("mine", text="x"), FleetTask("other", text="x")], "agent")
+    gift = FleetTask("gift", text="x", procedure="build")
+    flags = ("--ai-cmd", "touch owned\x1b[8m", "--sandbox", "none")
+    with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
+        remote.add(records_of(replace(fleet.batch, flags=flags), [gift]))
+    lose_the_database(fleet)
+    shown: dict[str, Sequence[str]] = {}
+
+    def refuse(commands: Mapping[str, Sequence[str]]) -> bool:
+        shown.update(commands)
+        return False
+
+    assert adopted(fleet, agree=refuse) == []
+    assert fleet.store.runs(fleet.project) == []
+    assert shown == {
+        "rooda loop TASK --ai-cmd agent": ["mine", "other"],
+        "rooda run build --ai-cmd 'touch owned' --sandbox none": ["gift"],
+    }
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("flag", ["--record=/elsewhere", "--lifeline", "--config"])
+def test_a_record_with_a_flag_that_only_slots_set_is_left_alone(fleet: Fleet, flag: str) -> None:
+    with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
+        remote.add(records_of(replace(fleet.batch, flags=(flag, "1")), [FleetTask("odd")]))
+    (found,) = adopted(fleet)
+    assert "a flag that only a slot sets" in found.trouble

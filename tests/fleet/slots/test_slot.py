@@ -14,7 +14,7 @@ from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.replay import Conflict
 from rooda.fleet.remote.run_record import Record
 from rooda.fleet.slots.publishing import Publication, PublishedConflict, publish_work
-from rooda.fleet.slots.slot import Slot, project_folder, slots_root
+from rooda.fleet.slots.slot import Slot, SlotChanged, SlotGone, project_folder, slots_root
 from rooda.fleet.slots.slot_setup import Setup, SetupFailed
 from rooda.workspace.git import GitError
 from rooda.workspace.tools import Tools
@@ -385,6 +385,16 @@ def test_work_whose_objects_are_gone_is_an_error_and_no_endless_push(
 @pytest.mark.parametrize(
     "careless",
     [
+        "rm -rf ../work",
+        "rm -rf ../work; mkdir ../work",
+        "rm -rf ../work; git init -q ../work",
+        "cd ..; rm -rf work; git clone -q {user} work",
+        "mv ../work ../away; ln -s away ../work",
+        "find . -mindepth 1 -delete",
+        "find . -path ./.git -prune -o -type f -exec rm {{}} +; rm -rf .git/*",
+        "git rm -rq --cached .; find . -path ./.git -prune -o -type f -exec rm {{}} +",
+        "rm -rf ../record",
+        "rm -rf ../record; mkdir ../record",
         "rm -rf .git",
         "rm -rf .git; git init -q; git add -A; git -c user.name=x -c user.email=x commit -qm mine",
         "rm -rf .git/objects; echo x > .git/HEAD",
@@ -394,24 +404,48 @@ def test_work_whose_objects_are_gone_is_an_error_and_no_endless_push(
         "rm -rf .git/info .git/refs; ln -s {user}/.git/info .git/info; ln -s {user}/.git/refs .git",
     ],
 )
-def test_work_without_a_repository_is_uncommitted_work_on_the_last_commit(
+def test_nothing_is_published_of_a_work_tree_repository_or_record_that_rooda_did_not_make(
     slot: Slot, user: Repo, base: str, careless: str
 ) -> None:
     record = begin(slot)
     slot.prepare(record, base, "api")
+    slot.note_folders()
     here = agent(slot, user)
     here.write("b.txt", "agent\n")
     here.write("a.log", "ignored\n")
     before = fingerprint(user)
     here.sh(careless.format(user=user.path))
-    work = slot.snapshot()
+    with pytest.raises(SlotChanged):
+        slot.snapshot()
     assert changes_since(before, user) == []
-    assert (work.tip, work.is_rebuilt) == (base, True)
+    slot.discard()
+    slot.prepare(begin(slot) if slot.remote.fetch("api") is None else record, base, "api")
+    assert (slot.work / "a.txt").read_text() == "one\n"
+
+
+@pytest.mark.parametrize("careless", ["rm -rf ../../1", "rm ../lock", "mv ../../1 ../../2"])
+def test_a_slot_that_is_gone_is_not_taken_for_a_remote_that_is_away(
+    slot: Slot, user: Repo, base: str, careless: str
+) -> None:
+    slot.prepare(begin(slot), base, "api")
+    slot.note_folders()
+    agent(slot, user).sh(careless)
+    with pytest.raises(SlotGone):
+        slot.check()
+    with pytest.raises(SlotGone):
+        slot.snapshot()
+
+
+@pytest.mark.thorough
+def test_deleted_files_of_an_intact_work_tree_are_work(slot: Slot, user: Repo, base: str) -> None:
+    slot.prepare(begin(slot), base, "api")
+    slot.note_folders()
+    agent(slot, user).sh("git rm -q a.txt; echo x > new.txt")
+    work = slot.snapshot()
     assert work.wip is not None
-    changed = slot.git.line("diff", "--name-status", base, work.wip)
-    assert changed == "A\tb.txt"
-    assert (slot.work / "a.log").exists()
-    assert not slot.snapshot().is_rebuilt
+    assert slot.git.line("ls-tree", "--name-only", work.wip).split() == [".gitignore", "new.txt"]
+    agent(slot, user).sh("git rm -rq --cached . ; rm -f .gitignore new.txt; git commit -qm gone")
+    assert slot.snapshot().wip is None
 
 
 def test_a_clone_that_was_never_finished_is_made_again(

@@ -1,6 +1,10 @@
 """The iterations of a run in a slot are those that its task asks for."""
 
+import signal
+import subprocess
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -9,17 +13,17 @@ from msgspec.structs import replace
 
 from rooda.engine.run_outcome import RunOutcome
 from rooda.fleet.crash_points import DONE, FAULTS
-from rooda.fleet.remote.fence import scratch_remote
+from rooda.fleet.remote.fence import Unreachable, scratch_remote
 from rooda.fleet.remote.published_result import PublishedResult
 from rooda.fleet.remote.pull_request import PullRequest
 from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.run_record import Record
 from rooda.fleet.run_model import Finish, FleetTask, RunState
-from rooda.fleet.slots.slot import Slot
+from rooda.fleet.slots.slot import Slot, slots_root
 from rooda.fleet.worker import slot_work
 from rooda.fleet.worker.control import Control
 from rooda.fleet.worker.next_move import Next
-from rooda.fleet.worker.slot_plan import SlotPlan
+from rooda.fleet.worker.slot_plan import REPLACE, SlotPlan
 from rooda.fleet.worker.slot_work import SlotWork
 from rooda.record.transfer import TransferError
 from rooda.workspace.tools import Tools
@@ -152,8 +156,126 @@ def test_a_run_whose_record_is_too_large_ends_with_its_work_on_the_branch(
         raise TransferError("run one is too large")
 
     monkeypatch.setattr(slot_work, "export_run", refuse)
+    monkeypatch.setattr(SlotWork, "_check_record", lambda *_: None)  # there was no iteration
     found = work.publish(run, RunOutcome("one", "paused", iteration=1), RunState.WORKING)
     reason = "its record can't be published: run one is too large"
     assert found == Next("end", state=RunState.FAILED, reason=reason)
     assert work.open(replace(run, turn=2)) == found  # also if the worker dies now
     assert fleet.git("show", "refs/rooda/fleet/one^3:new.txt") == "work"
+    assert "done" not in fleet.git("log", "--first-parent", "--format=%s", "refs/rooda/fleet/one")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_wild", [False, True])
+@pytest.mark.parametrize("procedure", [None, "build"])
+def test_no_flag_of_a_pushed_record_reaches_an_iteration(
+    fleet: Fleet, procedure: str | None, *, is_wild: bool
+) -> None:
+    """Every person who can push can write the record, so commands come from the database alone."""
+    owned = fleet.folder / "owned"
+    fleet.add([FleetTask("one", text="work", procedure=procedure)], fleet.agent(2))
+    faults = {FAULTS: "crash:after-step:one:1", DONE: str(fleet.folder)}
+    fleet.start_slot(1, more=faults).wait(30)
+    ref = "refs/rooda/fleet/one"
+    document = json.decode(fleet.git("show", f"{ref}:record.json"))
+    data = document["run"][-1]
+    data["given"]["flags"] += [["--verify", f"touch {owned}"]]
+    if is_wild:  # rooda can't have written this
+        document["run"][1] = "build" if procedure is None else "loop"
+        data["given"]["flags"] += [["--ai-cmd", f"touch {owned}"]]
+        data["given"]["arguments"] = ["../../elsewhere.md"]
+    blob = fleet.git("hash-object", "-w", "--stdin", given=json.encode(document).decode())
+    entries = [
+        line if not line.endswith("record.json") else f"100644 blob {blob}\trecord.json"
+        for line in fleet.git("ls-tree", ref).splitlines()
+    ]
+    tree = fleet.git("mktree", given="\n".join([*entries, ""]))
+    message = fleet.git("log", "-1", "--format=%B", ref)
+    fleet.git("update-ref", ref, fleet.git("commit-tree", tree, "-p", ref, "-m", message))
+    fleet.start_slot(2, takeover=1.0)
+    fleet.until_ended()
+    assert fleet.run("one").state is RunState.SUCCESS, fleet.story()
+    assert not owned.exists()
+    assert fleet.git("show", "rooda/one:work.txt").splitlines() == ["line", "line"]
+
+
+def run_shell(words: str, folder: Path) -> None:
+    subprocess.run(["sh", "-c", words], cwd=folder, check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "rm -rf $slot/work",
+        "rm -rf $slot/work; mkdir $slot/work",
+        "rm -rf $slot/work; git init -q $slot/work",
+        "rm -rf .git",
+        "rm -rf .git; git init -q",
+        "find . -mindepth 1 -delete",
+        "rm -rf $slot/record",
+        "rm -rf $slot/record/.rooda",
+        "rm -rf $slot",
+        "mv $slot $slot-away",
+        "rm $slot/lock",
+    ],
+)
+@pytest.mark.parametrize("moment", ["during", "after"])
+def test_an_iteration_whose_slot_vanishes_is_done_again_and_deletes_nothing(
+    fleet: Fleet, damage: str, moment: str
+) -> None:
+    """Once, in the second iteration: while the agent works, or while git is away after it."""
+    mark, hidden = fleet.folder / "mark", fleet.folder / "hidden"
+    act = damage if moment == "during" else f"mv {fleet.repo}/.git {hidden}"
+    first = f"[ -e work.txt ] && [ ! -e {mark} ]"
+    before = f'slot=$(dirname "$PWD")\nif {first}; then touch {mark}; {act}\nfi'
+    fleet.add([FleetTask("one", text="work", max_iterations=20)], fleet.agent(3, before))
+    worker = fleet.start_slot(1, takeover=1.0)
+    fleet.until(mark.exists)
+    if moment == "after":
+        fleet.until(lambda: "next try" in fleet.run("one").reason)
+        slot = slots_root(fleet.environ()) / fleet.project / "1"
+        run_shell(f'slot="{slot}"; {damage}', slot / "work")
+        hidden.rename(fleet.repo / ".git")
+    fleet.until(lambda: worker.poll() is not None or fleet.run("one").state.is_end, 90)
+    if worker.poll() is not None:  # the worker starts it again
+        assert worker.returncode == REPLACE
+        fleet.start_slot(1, takeover=1.0)
+    fleet.until_ended(90)
+    assert fleet.run("one").state is RunState.SUCCESS, fleet.story()
+    fleet.check_exactly_once("one", 3)
+    assert "README" in fleet.git("ls-tree", "--name-only", "rooda/one").split()
+
+
+@pytest.mark.slow
+def test_after_sigterm_a_slot_says_that_its_last_iteration_waits_for_git(fleet: Fleet) -> None:
+    hidden = fleet.folder / "hidden"
+    first = f"[ ! -e work.txt ] && mv {fleet.repo}/.git {hidden}"
+    fleet.add([FleetTask("one", text="work")], fleet.agent(2, first))
+    slot = fleet.start_slot(1)
+    fleet.until(lambda: "next try" in fleet.run("one").reason)
+    slot.send_signal(signal.SIGTERM)
+    log = fleet.folder / "slot-1.log"
+    words = "slot 1 waits for git before it ends: iteration 1 of one is done and not published"
+    fleet.until(lambda: words in log.read_text())
+    assert slot.poll() is None
+    hidden.rename(fleet.repo / ".git")
+    assert slot.wait(60) == 0
+    assert fleet.run("one").iteration == 1
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_to_end_does_not_wait_for_git_before_an_iteration(fleet: Fleet) -> None:
+    control, told = Control(), threading.Event()
+    root = fleet.folder / "slots"
+    slot = Slot.open(root, fleet.project, 1, fleet.remote, environ=fleet.environ())
+    plan = SlotPlan(fleet.url, fleet.remote, fleet.project, 1)
+    work = SlotWork(slot, plan, "worker", control, lambda *_: told.set())
+    (run,) = fleet.add([FleetTask("one")], "agent")
+    (fleet.repo / ".git").rename(fleet.folder / "hidden")
+    waiting = ThreadPoolExecutor().submit(work.open, run)
+    assert told.wait(30)
+    control.drain()
+    with pytest.raises(Unreachable):
+        waiting.result(10)
+    slot.close()

@@ -1,6 +1,9 @@
 """`rooda fleet`: the table of all runs, and what a user can do with them."""
 
 import json
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -214,9 +217,13 @@ def forget(*, runs: tuple[str, ...], force: bool) -> None:
 @group.command("adopt")
 @click.argument("remote", required=False)
 @click.argument("flags", nargs=-1, type=click.UNPROCESSED)
+@click.option("--trust", is_flag=True, help="Do not ask: run the commands that git has.")
 @JSON
-def adopt(*, remote: str | None, flags: tuple[str, ...], as_json: bool) -> int:
+def adopt(*, remote: str | None, flags: tuple[str, ...], trust: bool, as_json: bool) -> int:
     """Queue the runs again that are in git and not in the database, as after its loss.
+
+    Every person who can push there can write a run with any command, so rooda shows the commands
+    and asks first. Without a terminal it needs --trust.
 
     FLAGS are flags of the runs whose values git does not keep, because they are secrets:
     `rooda fleet adopt origin -- --env API_TOKEN=...`
@@ -225,7 +232,9 @@ def adopt(*, remote: str | None, flags: tuple[str, ...], as_json: bool) -> int:
 
     given = {} if remote is None else {"remote": ("REMOTE", remote)}
     with fleet_here(given) as here:
-        found = adopt_records(here.place, here.store, here.tools, here.place.remote, flags)
+        url, shown = here.place.remote, here.place.shown_remote
+        agree = partial(_agree, shown, trust=trust)
+        found = adopt_records(here.place, here.store, here.tools, url, flags, agree=agree)
     if as_json:
         click.echo(json.dumps([to_builtins(one) for one in found], indent=2))
     adopted = [one for one in found if not one.trouble]
@@ -238,3 +247,29 @@ def adopt(*, remote: str | None, flags: tuple[str, ...], as_json: bool) -> int:
         click.echo("  Give them again: rooda fleet adopt REMOTE -- FLAGS", err=True)
     click.echo(f"{count(len(adopted), 'run')} adopted.", err=True)
     return 1 if len(adopted) < len(found) else 0
+
+
+def _agree(remote: str, commands: Mapping[str, Sequence[str]], *, trust: bool) -> bool:
+    """Show the commands that the records of the remote bring; return whether the user agrees.
+
+    Raises InvalidInput if there is no terminal to ask on.
+    """
+    click.echo(
+        f"Workers would run these commands, which everyone who can push to {remote} can write:",
+        err=True,
+    )
+    for command, runs in commands.items():
+        click.echo(f"  {command}\n    for {', '.join(runs)}", err=True)
+    if trust:
+        return True
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise wrong(
+            "nothing was adopted: there is no terminal to ask whether these commands may run",
+            "Read the commands above. If all of them are yours: rooda fleet adopt --trust",
+        )
+    if not click.confirm("Adopt these runs?", err=True):
+        raise wrong(
+            "nothing was adopted",
+            "Delete a record that is not yours: git push REMOTE :refs/rooda/fleet/RUN",
+        )
+    return True

@@ -19,11 +19,12 @@ from rooda.cli.fleet_here import FleetHere, fleet_here, refuse_without_extra
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import go_to
 from rooda.console.command_table import CliContext
-from rooda.demo import demo_repository
+from rooda.demo import demo_repository, fleet_agent
 from rooda.demo.fleet_agent import TASKS
 from rooda.fleet.display.fleet_table import table_text
 from rooda.fleet.run_model import Batch, Run, RunState
 from rooda.fleet.tasks.read_tasks import Wanted, read_tasks
+from rooda.process.first_moment import own_module
 from rooda.process.interrupts import INTERRUPTED
 from rooda.workspace.git import GitError
 from rooda.workspace.tools import Tools
@@ -106,7 +107,7 @@ def _add(here: FleetHere) -> None:
     file.write_text("".join(f"## {name}\n\nWrite {name}.\n\n" for name in TASKS), encoding="utf-8")
     tasks = read_tasks(Wanted([str(file)], here.world.folder))
     base = find_base(here.git, None)
-    agent = shlex.join([sys.executable, "-m", "rooda.demo.fleet_agent"])
+    agent = shlex.join([sys.executable, "-I", fleet_agent.__file__])
     batch = Batch("demo", base.commit, base.branch, ("--ai-cmd", agent, "--verify", "true"))
     project = here.place.project
     add_tasks(here.place, batch, tasks, here.tools, lambda: here.store.add(project, batch, tasks))
@@ -141,6 +142,6 @@ def _look(*words: str) -> int:
     """Run a command of rooda on the user's terminal; return its exit code."""
     click.echo(f"$ {shlex.join(['rooda', *words])}")
     sys.stdout.flush()
-    done = subprocess.run([sys.executable, "-P", "-m", "rooda", *words], check=False)
+    done = subprocess.run(own_module("rooda", *words), check=False)
     click.echo("\nNext: write tasks into TASKS.md, then `rooda fleet run TASKS.md -j 3 -a claude`.")
     return done.returncode

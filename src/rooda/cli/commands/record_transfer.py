@@ -1,5 +1,6 @@
 """`rooda record export` and `rooda record import`: take a run to another record."""
 
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +12,10 @@ from rooda.config.problems import InvalidInput, Problem
 from rooda.console.completion import complete_runs
 from rooda.console.options import PlainGroup, RunNamesCommand
 from rooda.console.recorded import readable_record, workspace_here
+from rooda.record.given_flags import masked_flags
 from rooda.record.record_reader import RecordReader
 from rooda.record.transfer import LARGEST, TransferError, export_run, import_run
+from rooda.text.controls import one_line
 from rooda.text.plain_files import read_plain_file, replace_file
 
 _T = TypeVar("_T")
@@ -64,8 +67,12 @@ def import_(*, file: str, record: str | None) -> None:
             data = read_plain_file(Path(file), LARGEST + 1, follow=True)
     except OSError as error:
         raise _refused(f"{file} can't be read: {error.strerror}") from None
-    name = _transferred(lambda: import_run(_workspace(record), data))
+    workspace = _workspace(record)
+    name = _transferred(lambda: import_run(workspace, data))
     click.echo(f"Imported run {name}. Continue it with: rooda resume {name}", err=True)
+    flags = masked_flags(readable_record(lambda: RecordReader(workspace).run(name)).given)
+    if flags:
+        click.echo(f"It would run with the flags: {one_line(shlex.join(flags))}", err=True)
 
 
 def _workspace(record: str | None) -> Path:

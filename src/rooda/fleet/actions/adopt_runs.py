@@ -1,11 +1,12 @@
 """Brings runs back from git into an empty database: rows for all records that it does not know.
 
-A person who can push records to the remote decides what workers run, as with `rooda fleet add`.
-Even so rooda reads a record like any text of others: no word of it becomes an option of git.
+Every person who can push to the remote can write a record with any command. So the caller shows
+the commands to the user before rows are added. No word of a record becomes an option of git.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import MsgspecError, Struct, json
@@ -31,6 +32,10 @@ from rooda.workspace.git import Git, GitError
 from rooda.workspace.tools import Tools
 
 _HERE = "refs/rooda/adopt/"
+# A slot sets these for its own files. `rooda fleet add` has no such flags.
+_OF_SLOTS = frozenset(
+    {"--record", "--result", "--lifeline", "--run-id", "--config", "--working-dir"}
+)
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
@@ -53,15 +58,35 @@ class _Found(Struct, frozen=True):
     added: Added
     known: KnownRun
 
+    @property
+    def command(self) -> str:
+        """The command line of an iteration on one line, as far as the record decides it."""
+        task, batch = self.added.task, self.added.batch
+        start = "rooda loop TASK" if task.procedure is None else f"rooda run {task.procedure}"
+        account = ["--account", task.account] if task.account else []
+        words = [*account, *batch.flags]
+        return one_line(" ".join([start, *([shlex.join(words)] if words else [])]))
+
+
+Agree = Callable[[Mapping[str, Sequence[str]]], bool]
+
 
 def adopt(
-    place: Place, store: FleetStore, tools: Tools, remote_url: str, flags: Sequence[str] = ()
+    place: Place,
+    store: FleetStore,
+    tools: Tools,
+    remote_url: str,
+    flags: Sequence[str] = (),
+    *,
+    agree: Agree,
 ) -> list[Adopted]:
     """Add rows for the records on the remote that the database lacks; return one entry for each.
 
     A run that has ended is added as that, and every other one continues with its next iteration.
     `flags` are given again: each run gets them after its own. A run that lacks flags, or whose
-    record can't be read, is left alone. Raises InvalidInput if the remote can't be read.
+    record can't be read, is left alone. `agree` gets the command lines that the records bring, each
+    with its runs; if it returns False, nothing is added. Raises InvalidInput if the remote can't be
+    read.
     """
     present = {run.run for run in store.runs(place.project)}
     found: list[_Found] = []
@@ -75,6 +100,11 @@ def adopt(
         else:
             found.append(one)
     found.sort(key=lambda one: (one.added.batch.name, one.added.number, one.added.task.name))
+    commands: dict[str, list[str]] = {}
+    for one in found:
+        commands.setdefault(one.command, []).append(one.known.task.name)
+    if found and not agree(commands):
+        found = []
     written = store.restore(place.project, [one.known for one in found])
     adopted = [
         Adopted(one.known.task.name, one.known.state, one.known.iteration)
@@ -149,6 +179,10 @@ def _trouble(name: str, added: Added) -> str:
     words = (*batch.flags, batch.name, batch.base_branch, task.procedure or "", task.account)
     if any("\0" in word for word in words):
         return "its record has a word with a NUL character"
+    if task.procedure is not None and task.procedure.startswith("-"):
+        return "its record has a procedure that would be a flag"
+    if found := sorted({word.partition("=")[0] for word in batch.flags} & _OF_SLOTS):
+        return f"its record has a flag that only a slot sets: {found[0]}"
     if not all(map(is_run_name, task.after)) or not 0 <= (task.max_iterations or 0) <= MOST:
         return "its record has a task that rooda can't have read"
     try:

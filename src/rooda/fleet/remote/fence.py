@@ -250,6 +250,10 @@ class Remote:
             now = replace(now, branch=branch.new, is_torn=False)
         return now.telling(new.facts, {**before, **new.files})
 
+    def forget_made(self) -> None:
+        """Forget the record commits that were made here: the repository is a new one."""
+        self._commits = RecordCommits(self._git)
+
     def make(self, new: Sequence[NewCommit]) -> list[str]:
         """Make record commits here; return their names. Raises Unreachable."""
         try:

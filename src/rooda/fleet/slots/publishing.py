@@ -6,7 +6,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rooda.fleet.remote.fence import BranchMoved
+from rooda.fleet.remote.fence import BranchMoved, Unreachable
 from rooda.fleet.remote.patience import until_reached
 from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.replay import Conflict
@@ -47,12 +47,14 @@ def publish_work(
 
     Tries again while the remote is away, until `is_stopped` (then it raises Unreachable). If a
     person moved the branch, the work is put on top of that. Raises PublishedConflict if it does not
-    fit there, Refused if another worker has the run, GitError.
+    fit there, Refused if another worker has the run, GitError; SlotGone or SlotChanged if the slot
+    is not the one in which the work was done.
     """
 
     def push(*, keep_branch: bool = False) -> Record:
-        return until_reached(
-            lambda: slot.remote.publish(
+        slot.check()
+        try:
+            return slot.remote.publish(
                 run,
                 record,
                 kind=what.kind,
@@ -62,14 +64,18 @@ def publish_work(
                 files=what.files,
                 state=what.state,
                 keep_branch=keep_branch,
-            ),
-            is_stopped=is_stopped,
-            tell=tell,
-        )
+            )
+        except Unreachable:
+            slot.check_whole()
+            raise
+
+    def pushed(*, keep_branch: bool = False) -> Record:
+        again = partial(push, keep_branch=keep_branch)
+        return until_reached(again, is_stopped=is_stopped, tell=tell)
 
     while True:
         try:
-            published = push()
+            published = pushed()
         except BranchMoved as moved:
             actual = moved.actual
         else:
@@ -84,4 +90,4 @@ def publish_work(
             work = slot.rebase(work, actual, run)
         except Conflict as conflict:
             what = replace(what, kind=RecordKind.ENDED, state=RunState.CONFLICT)
-            raise PublishedConflict(conflict, push(keep_branch=True)) from None
+            raise PublishedConflict(conflict, pushed(keep_branch=True)) from None

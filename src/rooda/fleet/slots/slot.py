@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from rooda.config.new_secrets import NewSecrets
 from rooda.fleet.remote.fence import Remote
@@ -39,15 +38,22 @@ _LEFTOVER_GRACE = 2.0  # seconds: more than a warden needs that lost its rooda
 _UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-class Snapshot(Struct, frozen=True):
-    """The work in a slot: the commit of HEAD, and a commit of the uncommitted work, if any.
+class SlotGone(Exception):  # noqa: N818 - what happened
+    """The folder of the slot, or its lock, is not the one that this process opened."""
 
-    `is_rebuilt`: an agent broke git's own folder, so that all its work is uncommitted now.
+
+class SlotChanged(Exception):  # noqa: N818 - what happened
+    """The work tree, its repository or the record is not the one that rooda made for the run.
+
+    Nothing of the iteration may be published: the files may be anybody's, or gone.
     """
+
+
+class Snapshot(Struct, frozen=True):
+    """The work in a slot: the commit of HEAD, and a commit of the uncommitted work, if any."""
 
     tip: str
     wip: str | None
-    is_rebuilt: bool = False
 
 
 def slots_root(environ: Mapping[str, str]) -> Path:
@@ -90,6 +96,7 @@ class Slot:
         self._setup = SetupFiles(folder / "setup-mark", folder / "setup.log")
         self._copied: tuple[str, ...] = ()
         self._start: str | None = None
+        self._made: dict[Path, int] = {}  # folders of the run, and open descriptors of them
 
     @classmethod
     def open(
@@ -129,6 +136,7 @@ class Slot:
 
     def close(self) -> None:
         """Let go of the slot; a child that has the lock keeps it."""
+        self._forget_folders()
         os.close(self.lock_fd)
 
     @property
@@ -161,7 +169,60 @@ class Slot:
         was_there = self._clone.is_there
         self._clone.repair()
         if not was_there:
-            self._setup.mark.unlink(missing_ok=True)
+            self._note_new_clone()
+
+    def _note_new_clone(self) -> None:
+        self._setup.mark.unlink(missing_ok=True)
+        self.remote.forget_made()
+
+    # -- is it still the one that rooda made? ----------------------------------------------
+
+    def note_folders(self) -> None:
+        """Note that the folders of the run are ready. Raises OSError.
+
+        A descriptor keeps each of them: a new folder can't get the same inode meanwhile.
+        """
+        self._forget_folders()
+        for path in (self.work, self._clone.git_dir, self.record_folder):
+            self._made[path] = os.open(path, os.O_DIRECTORY | os.O_NOFOLLOW)
+
+    def _forget_folders(self) -> None:
+        for fd in self._made.values():
+            os.close(fd)
+        self._made = {}
+
+    def check_folder(self) -> None:
+        """Raise SlotGone unless this process holds the slot that is there now."""
+        if not _is_same(self.folder / "lock", self.lock_fd):
+            raise SlotGone(f"{self.folder} was deleted or replaced")
+
+    def check(self) -> None:
+        """Raise SlotGone, or SlotChanged if a folder of the run was deleted or replaced."""
+        self.check_folder()
+        for path, fd in self._made.items():
+            if not _is_same(path, fd):
+                raise SlotChanged(f"{path} was deleted or replaced during the iteration")
+
+    def check_whole(self) -> None:
+        """Raise SlotGone or SlotChanged, also if git can't work with the clone any more."""
+        self.check()
+        if not (self._clone.is_there if self._start is None else self.is_usable):
+            raise SlotChanged(f"{self._clone.git_dir} is not a repository of this run any more")
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the clone works, and has the commit from which the iteration started."""
+        return self._start is not None and self._clone.is_usable(self._start)
+
+    def leave_run(self) -> None:
+        """Forget the run that was here: its folders are of no interest any more."""
+        self._forget_folders()
+        self._start = None
+
+    def discard(self) -> None:
+        """Delete the work tree with its repository: the next `repair` clones again."""
+        self.leave_run()
+        remove_tree(self.work)
 
     def prepare(self, record: Record, base: str, run: str) -> str:
         """Reset the slot to where the run is, with its uncommitted work; return that commit.
@@ -175,7 +236,7 @@ class Slot:
             self._reset(start, run)
         except (GitError, OSError):
             self._clone.make()  # nothing is lost: all that counts is on the remote
-            self._setup.mark.unlink(missing_ok=True)
+            self._note_new_clone()
             self.remote.fetch(run)
             self._reset(start, run)
         self._empty_temporary_folder()
@@ -200,18 +261,27 @@ class Slot:
     def snapshot(self, allowed_secrets: tuple[str, ...] = ()) -> Snapshot:
         """Return the work as commits, without secret files and copied files.
 
-        If an agent broke HEAD, or all of git's folder, its work is uncommitted work on the commit
-        where it started. Raises Unreachable or GitError.
+        If an agent broke HEAD, its work is uncommitted work on the commit where it started. Raises
+        GitError; SlotGone or SlotChanged if this is not the work tree that `prepare` made.
         """
+        self.check()
         try:
-            return self._snapshot(allowed_secrets)
-        except GitError:
-            if self._start is None or self._clone.is_usable(self._start):
-                raise
-        self._clone.rebuild()
-        self.remote.ensure(self._start)
-        self._clone.begin_at(self._start)
-        return replace(self._snapshot(allowed_secrets), is_rebuilt=True)
+            found = self._snapshot(allowed_secrets)
+        except (GitError, OSError):
+            self.check_whole()
+            raise
+        self.check()  # also if somebody deleted it meanwhile: git took the files for deleted ones
+        if self._is_emptied(found):
+            raise SlotChanged(f"all files of {self.work} are gone, and no commit deleted them")
+        return found
+
+    def _is_emptied(self, work: Snapshot) -> bool:
+        """Return whether uncommitted work deletes every file that the commit below it has."""
+        if work.wip is None:
+            return False
+        listed = (self.git.line("ls-tree", "--name-only", one) for one in (work.wip, work.tip))
+        now, before = listed
+        return not now and bool(before)
 
     def _snapshot(self, allowed_secrets: tuple[str, ...]) -> Snapshot:
         if not self._clone.is_plain:  # a link may lead into the repository of the user
@@ -300,6 +370,14 @@ class Slot:
         """Run the setup command, if it is due; return whether it ran. Raises SetupFailed."""
         environ = {**self.tools.environ, **self.environment()}
         return run_setup(setup, self.work, self._setup, self.tools, environ, tell)
+
+
+def _is_same(path: Path, fd: int) -> bool:
+    """Return whether a path leads to the file or folder that is open, and to no link."""
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(fd))
+    except OSError:
+        return False
 
 
 def _take_lock(path: Path, what: str, tell: Callable[[str], object]) -> int:

@@ -114,29 +114,6 @@ class SlotClone:
             raise Unreachable(f"rooda could not clone the repository: {reason}") from None
         self._known = None
 
-    def rebuild(self) -> None:
-        """Clone again, and keep the files that are in the work tree. Raises Unreachable."""
-        aside = self.work.with_name("work-aside")
-        remove_tree(aside)
-        if self.work.is_symlink() or not self.work.is_dir():
-            self.make()
-            return
-        _open_folders(self.work)
-        remove_tree(self.git_dir)
-        self.work.rename(aside)
-        try:
-            self.make()
-            self.git_dir.rename(aside / ".git")
-        finally:
-            remove_tree(self.work)
-            aside.rename(self.work)
-
-    def begin_at(self, commit: str) -> None:
-        """Let a new clone be at a commit, whatever its work tree has. Raises GitError."""
-        self.forget_changes()
-        self.git("update-ref", "--no-deref", "HEAD", commit)
-        self.git("read-tree", commit)
-
     def _address(self) -> dict[str, str]:
         """Return the variables with which git takes a short name for the address."""
         return in_environment(self._tools.environ, {f"url.{self._url}.insteadOf": f"{NAME}:"})

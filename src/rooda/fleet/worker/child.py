@@ -4,13 +4,13 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import DecodeError, ValidationError, json
 
 from rooda.engine.run_outcome import RunOutcome
+from rooda.process.first_moment import own_module
 from rooda.text.plain_files import read_plain_file
 
 _LARGEST_RESULT = 1024 * 1024
@@ -31,7 +31,7 @@ class Child:
     ) -> None:
         reading, self._lifeline = os.pipe()
         os.set_inheritable(reading, True)  # noqa: FBT003 - the name of the function says it
-        command = [sys.executable, "-m", "rooda", *words, "--lifeline", str(reading)]
+        command = own_module("rooda", *words, "--lifeline", str(reading))
         try:
             with log.open("ab") as output:
                 self._process = subprocess.Popen(

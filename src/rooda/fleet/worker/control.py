@@ -1,7 +1,9 @@
 """How the threads of a slot process stop its work: turn, heart and signals share it."""
 
+import contextlib
 import threading
 import time
+from collections.abc import Iterator
 from typing import NoReturn
 
 from msgspec import Struct
@@ -27,6 +29,8 @@ class Control:
         self._draining = threading.Event()
         self._hurry = threading.Event()
         self._hurried_at = 0.0
+        self._drained_at = 0.0
+        self._is_at_git = False
         self._order = Order.NONE
         self.at_work: ActiveTurn | None = None
 
@@ -47,7 +51,17 @@ class Control:
 
     def drain(self) -> None:
         """Let the turn end after this iteration."""
+        self._drained_at = self._drained_at or time.monotonic()
         self._draining.set()
+
+    @contextlib.contextmanager
+    def at_git(self) -> Iterator[None]:
+        """Note that the turn waits for git, and that nothing is lost if it does not wait."""
+        self._is_at_git = True
+        try:
+            yield
+        finally:
+            self._is_at_git = False
 
     def obey(self, at_work: ActiveTurn, order: Order) -> None:
         """Note what the user asked of a run, if it is still at work; `now` stops its agent."""
@@ -79,9 +93,15 @@ class Control:
                 self._child.stop()
 
     def is_late(self, seconds: float) -> bool:
-        """Return whether the worker wanted an end so long ago, and no agent is at work any more."""
+        """Return whether the worker wanted an end so long ago, and no agent is at work any more.
+
+        A turn that waits for git without any work to publish is late, too: git may hang.
+        """
+        now = time.monotonic()
         with self._lock:
-            is_late = time.monotonic() - self._hurried_at > seconds
+            if self._is_at_git and self.is_draining and now - self._drained_at > seconds:
+                return True
+            is_late = now - self._hurried_at > seconds
             return self._hurry.is_set() and self._child is None and is_late
 
     def rest(self, seconds: float) -> None:

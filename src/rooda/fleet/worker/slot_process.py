@@ -42,6 +42,7 @@ class SlotProcess:
         self._control = Control()
         self._stopped = threading.Event()
         self._is_registered = False
+        self._waits_for = ""
         self._host = socket.gethostname()
         self._worker = f"{self._host}-{plan.slot}-{uuid.uuid4().hex[:12]}"
         threading.Thread(target=self._watch_worker, daemon=True).start()
@@ -119,6 +120,7 @@ class SlotProcess:
             self._control.hurry()
         self._durable.close()
         self._control.drain()
+        self._say_what_waits()
 
     def _watch_worker(self) -> None:
         """Give up when the worker is gone: standard input ends."""
@@ -147,8 +149,18 @@ class SlotProcess:
         with contextlib.suppress(SQLAlchemyError):
             self._store.workers.leave(self._worker)
 
+    def _say_what_waits(self) -> None:
+        """Tell the worker that an end waits for git, which has to get the last iteration."""
+        if self._control.is_draining and self._waits_for and self._work.unpublished:
+            _say(
+                f"slot {self._plan.slot} waits for git before it ends: {self._work.unpublished} is "
+                f"done and not published: {self._waits_for}"
+            )
+
     def _explain(self, run: str, words: str) -> None:
         """Show what the run waits for, if the database can be reached."""
+        self._waits_for = words
+        self._say_what_waits()
         with contextlib.suppress(SQLAlchemyError):
             self._store.explain(self._plan.project, run, self._worker, words)
 

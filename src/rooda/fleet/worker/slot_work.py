@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from msgspec import json
+from msgspec.structs import replace
 
 from rooda.config.kinds import WrongValue
+from rooda.config.layers import FILE_RUN
 from rooda.config.settings import GIT_ALLOW_SECRETS
 from rooda.engine.run_outcome import RunOutcome
 from rooda.fleet.addresses import local_folder
@@ -26,14 +28,16 @@ from rooda.fleet.remote.replay import Conflict
 from rooda.fleet.remote.run_record import Record
 from rooda.fleet.run_model import Finish, Run, RunState
 from rooda.fleet.slots.publishing import Publication, PublishedConflict, publish_work
-from rooda.fleet.slots.slot import Slot, Snapshot
+from rooda.fleet.slots.slot import Slot, SlotChanged, Snapshot
 from rooda.fleet.slots.slot_setup import Setup, SetupFailed
 from rooda.fleet.worker.child import Child, read_result
 from rooda.fleet.worker.control import Control
 from rooda.fleet.worker.next_move import Next
 from rooda.fleet.worker.slot_plan import SlotPlan
-from rooda.record.given_flags import split_flags
-from rooda.record.transfer import TransferError, export_run, import_run
+from rooda.record.given_flags import NO_FLAGS, split_flags
+from rooda.record.record_reader import RecordReader
+from rooda.record.rows import StoreError
+from rooda.record.transfer import StartedAs, TransferError, export_run, import_run
 from rooda.text.controls import one_line, storable
 from rooda.text.masking import Masker
 from rooda.text.numbers import count
@@ -69,6 +73,7 @@ class SlotWork:
         self._tell = tell  # the run, and what it waits for
         self._record: Record | None = None
         self.seen: Record | None = None  # what git told when the run was claimed
+        self.unpublished = ""  # the iteration that is done and not on the remote yet
         self._stay: tuple[str, str, int] | None = None  # the run that is here, and its turn
 
     @property
@@ -85,17 +90,29 @@ class SlotWork:
         """Forget the run: the next iteration claims it again, and brings it here again."""
         self._record = None
 
+    def discard(self, run: str, why: str) -> None:
+        """Let the next iteration start in a new clone. Raises SlotGone."""
+        self._slot.check_folder()
+        self._tell(run, f"{why}. Nothing of it is published; it is done again in a new clone")
+        self._slot.discard()
+
+    def check_folder(self) -> None:
+        """Raise SlotGone unless this process holds the slot that is there now."""
+        self._slot.check_folder()
+
     # -- before an iteration ---------------------------------------------------------------
 
     def open(self, run: Run) -> Next | None:
         """Claim the run and bring it here, unless it is here; return what prevents that.
 
-        Raises RunLost, or Unreachable if git is away and the turn is to end now.
+        Raises RunLost, SlotGone or SlotChanged, or Unreachable if git is away and the turn is to
+        end now.
         """
         stay = (run.run, run.life, run.turn)
         if self._record is not None and self._stay == stay:
             return None
         self._record, self._stay = None, stay
+        self._slot.leave_run()
         found = self._claim(run)
         if isinstance(found, Next):
             return found
@@ -123,8 +140,16 @@ class SlotWork:
                 return self._give_up(run, record, RunState.SET_ASIDE, reason)
             with contextlib.suppress(Refused):  # an earlier owner published meanwhile: look again
                 claim = partial(self._slot.remote.claim, run.run, record, self._worker)
-                return self._reached(run, claim)
+                return self._reached(run, partial(self._pushed, claim))
         raise RunLost(f"the record of {run.run} is moved by others")
+
+    def _pushed(self, push: Callable[[], Record]) -> Record:
+        """Return the record after a push. Raises SlotGone, SlotChanged, Unreachable or Refused."""
+        try:
+            return push()
+        except Unreachable:  # or the fault is on this side
+            self._slot.check_whole()
+            raise
 
     def end(self, run: Run, found: Next) -> Next:
         """Return how the run ended: as git has it, else as found, which git gets to know then."""
@@ -161,9 +186,11 @@ class SlotWork:
         shutil.rmtree(slot.record_folder, ignore_errors=True)
         slot.record_folder.mkdir(mode=0o700)
         if record.record:
-            import_run(slot.record_folder, record.record)
+            # Every person who can push writes records: no flag of one reaches the command line.
+            import_run(slot.record_folder, record.record, _started(run))
         (slot.work / _TASK_FILE).write_text(run.task.text, encoding="utf-8")
         self.log.unlink(missing_ok=True)
+        slot.note_folders()
 
     def _base(self, run: Run) -> str:
         """Return the commit from which a new run starts: with the work of those before it."""
@@ -187,21 +214,20 @@ class SlotWork:
         result = json.encode(
             self._result(run, RunOutcome(run.run, "", iteration=record.iteration), state, reason)
         )
+        publish = partial(
+            self._slot.remote.publish,
+            run.run,
+            record,
+            kind=RecordKind.ENDED,
+            iteration=record.iteration,
+            tip=record.tip,
+            wip=record.wip,
+            files={RESULT: result},
+            state=state,
+            keep_branch=True,
+        )
         try:
-            self._reached(
-                run,
-                lambda: self._slot.remote.publish(
-                    run.run,
-                    record,
-                    kind=RecordKind.ENDED,
-                    iteration=record.iteration,
-                    tip=record.tip,
-                    wip=record.wip,
-                    files={RESULT: result},
-                    state=state,
-                    keep_branch=True,
-                ),
-            )
+            self._reached(run, lambda: self._pushed(publish), at_stake=True)
         except Refused as error:
             raise RunLost(str(error)) from None
         return Next("end", state=state, reason=reason)
@@ -209,7 +235,11 @@ class SlotWork:
     # -- the iteration ---------------------------------------------------------------------
 
     def work(self, run: Run) -> RunOutcome | None:
-        """Run one iteration; return what it tells; None if it was interrupted or killed."""
+        """Run one iteration; return what it tells; None if it was interrupted or killed.
+
+        Raises SlotGone, or SlotChanged if the iteration has to be done again.
+        """
+        self._slot.check()
         result = self._slot.folder / "result.json"
         result.unlink(missing_ok=True)
         child = Child(
@@ -225,6 +255,7 @@ class SlotWork:
         found = read_result(result)
         if found is None:  # it was killed, and its agent may not be gone yet
             self._slot.stop_leftovers()
+        self._slot.check()
         return found
 
     def _words(self, run: Run) -> list[str]:
@@ -264,32 +295,42 @@ class SlotWork:
     ) -> Next | None:
         """Publish branch and record together; return what prevents that.
 
-        Raises RunLost, or Unreachable if git is away and the turn is to end now.
+        Raises RunLost; SlotGone, or SlotChanged if the iteration has to be done again; Unreachable
+        if git is away and the turn is to end now.
         """
+        self.unpublished = f"iteration {result.iteration} of {run.run}"
+        try:
+            return self._publish(run, result, state, reason, is_done=is_done)
+        finally:
+            self.unpublished = ""
+
+    def _publish(
+        self, run: Run, result: RunOutcome, state: RunState, reason: str, *, is_done: bool
+    ) -> Next | None:
         record = self._record
         if record is None:
             raise RunLost(f"{run.run} is not in this slot")
         allowed = _allowed_secrets(run.batch.flags)
-        work = self._reached(run, lambda: self._slot.snapshot(allowed))
+        work = self._slot.snapshot(allowed)
         if words := self._hold_back(run, work, allowed):
             return self._give_up(run, record, RunState.FAILED, words)
         files = {}
+        kind = RecordKind.DONE if is_done else RecordKind.WAITING
+        done = result.iteration
+        self._check_record(run, done)
         try:
             files[RECORD] = export_run(self._slot.record_folder, run.run)
         except TransferError as error:  # without its record a run can't go on
-            state, reason = (
-                RunState.FAILED,
-                f"its record can't be published: {one_line(str(error))}",
-            )
+            kind, done, state = RecordKind.ENDED, record.iteration, RunState.FAILED
+            reason = f"its record can't be published: {one_line(str(error))}"
         files[RESULT] = json.encode(self._result(run, result, state, reason))
-        kind = RecordKind.DONE if is_done else RecordKind.WAITING
         try:
             self._record = publish_work(
                 self._slot,
                 run.run,
                 record,
                 work,
-                Publication(kind, result.iteration, files, state if state.is_end else None),
+                Publication(kind, done, files, state if state.is_end else None),
                 is_stopped=lambda: self._control.is_stopped,
                 tell=lambda words: self._tell(run.run, words),
             )
@@ -301,9 +342,16 @@ class SlotWork:
             raise Unreachable(f"its last iteration is not published: {error}") from None
         if RECORD not in files:
             return Next("end", state=state, reason=reason)
-        if work.is_rebuilt:
-            self.leave()  # rooda goes on only in the repository in which it started
         return None
+
+    def _check_record(self, run: Run, iteration: int) -> None:
+        """Raise SlotChanged if the record lost the run, or one of its iterations."""
+        try:
+            rows = RecordReader(self._slot.record_folder).iterations(run.run)
+        except StoreError as error:
+            raise SlotChanged(f"the record of the slot lost the run: {error}") from None
+        if missing := sorted(set(range(1, iteration + 1)) - {row.number for row in rows}):
+            raise SlotChanged(f"the record of the slot lost iteration {missing[0]}")
 
     def _hold_back(self, run: Run, work: Snapshot, allowed: tuple[str, ...]) -> str:
         """Return why the commits must not leave this machine; empty if they may.
@@ -342,7 +390,7 @@ class SlotWork:
         if run.batch.finish is not Finish.PR or state is not RunState.SUCCESS:
             return ""
         try:
-            record = self._reached(run, lambda: self._slot.remote.fetch(run.run))
+            record = self._reached(run, lambda: self._slot.remote.fetch(run.run), at_stake=True)
             if record is None or record.tip is None:
                 return ""
             found = self._unchecked_secrets(run, record.tip)
@@ -380,16 +428,38 @@ class SlotWork:
         if local_folder(self._slot.remote.url) is None:
             return []
         base = run.task.base or run.batch.base
-        self._reached(run, lambda: self._slot.remote.ensure(base))
+        self._reached(run, lambda: self._slot.remote.ensure(base), at_stake=True)
         return self._slot.committed_secrets(tip, _allowed_secrets(run.batch.flags), base)
 
-    def _reached(self, run: Run, act: Callable[[], _T]) -> _T:
-        """Return what git answers; wait while the remote is away."""
-        return until_reached(
-            act,
-            is_stopped=lambda: self._control.is_stopped,
-            tell=lambda words: self._tell(run.run, words),
-        )
+    def _reached(self, run: Run, act: Callable[[], _T], *, at_stake: bool = False) -> _T:
+        """Return what git answers; wait while the remote is away.
+
+        A worker that is to end does not wait for git, unless work or an end `at_stake` is not
+        published yet. Raises Unreachable then; SlotGone if git fails because the slot is gone.
+        """
+
+        def try_it() -> _T:
+            try:
+                return act()
+            except Unreachable:
+                self._slot.check_folder()
+                raise
+
+        control = self._control
+        with contextlib.nullcontext() if at_stake else control.at_git():
+            return until_reached(
+                try_it,
+                is_stopped=lambda: control.is_stopped or (control.is_draining and not at_stake),
+                tell=lambda words: self._tell(run.run, words),
+            )
+
+
+def _started(run: Run) -> StartedAs:
+    """Return how the database says that the run was started. Its flags are given each time."""
+    procedure = run.task.procedure
+    if procedure is not None:
+        return StartedAs(run.run, procedure, NO_FLAGS)
+    return StartedAs(run.run, FILE_RUN, replace(NO_FLAGS, arguments=(_TASK_FILE,)))
 
 
 def _allowed_secrets(flags: Sequence[str]) -> tuple[str, ...]:

@@ -4,13 +4,13 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 
 from msgspec import json
 
 from rooda.fleet.worker.slot_plan import REPLACE, SlotPlan, for_slot_process
+from rooda.process.first_moment import own_module
 from rooda.process.interrupts import Interrupts
 from rooda.text.controls import one_line
 
@@ -70,7 +70,7 @@ class SlotHandle:
         self._started = now
         # A session of its own: Ctrl+C reaches the worker alone, which decides what to do.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", _MODULE],
+            own_module(_MODULE),
             stdin=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=for_slot_process(os.environ),

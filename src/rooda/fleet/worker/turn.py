@@ -20,6 +20,7 @@ from rooda.fleet.display.run_words import headline_of
 from rooda.fleet.remote.fence import BrokenRecord, Unreachable
 from rooda.fleet.remote.published_result import read_published
 from rooda.fleet.run_model import Order, Run, RunState
+from rooda.fleet.slots.slot import SlotChanged, SlotGone
 from rooda.fleet.worker.budget import wait_or_end
 from rooda.fleet.worker.control import ActiveTurn, Control
 from rooda.fleet.worker.durable import Steps
@@ -91,12 +92,17 @@ class TurnWork:
             found = self._iterate()
         except RunLost as error:
             self._place.on_lost(str(error))
+        except SlotGone as error:
+            self._place.on_lost(str(error))
+        except SlotChanged as error:
+            found = self._void(str(error))
         except BrokenRecord as error:
             found = Next("end", state=RunState.FAILED, reason=str(error))
         except Unreachable as error:  # the turn is to end, and git is away
             found = self._interrupted(f": {one_line(str(error))}")
         except Exception as error:  # noqa: BLE001 - the run must not be stuck in any case
             traceback.print_exc()
+            self._replace_without_slot()
             reason = f"rooda could not work on it: {one_line(str(error)) or type(error).__name__}"
             self._slot.leave()
             found = Next("wait", seconds=_AFTER_ERROR, reason=reason)
@@ -109,7 +115,10 @@ class TurnWork:
         if run is None:
             return {}
         if found.move == "end":
-            ended = self._slot.finish(run, found.state)
+            try:
+                ended = self._slot.finish(run, found.state)
+            except SlotGone as error:
+                self._place.on_lost(str(error))
             self._ask(
                 lambda: self._store.end(
                     *self._key, self._turn, self._place.worker, found.state, found.reason, ended
@@ -193,6 +202,21 @@ class TurnWork:
         if self._control.is_draining:
             return Next("wait", reason=f"handed back by its worker{why}")
         return Next("again")
+
+    def _void(self, why: str) -> Next:
+        """Nothing of an iteration is published whose slot changed: it is done again."""
+        self._control.check()
+        try:
+            self._slot.discard(self.run, why)
+        except SlotGone as error:
+            self._place.on_lost(str(error))
+        return self._interrupted()
+
+    def _replace_without_slot(self) -> None:
+        try:
+            self._slot.check_folder()
+        except SlotGone as error:
+            self._place.on_lost(str(error))
 
     def _not_started(self, run: Run, result: RunOutcome) -> Next:
         """End a run that can't start, unless it was bad luck, such as a killed git."""
