@@ -6,6 +6,7 @@ import pytest
 
 from rooda.config.problems import Problem, Severity, errors
 from rooda.config.verify_checks import needed_program
+from rooda.views.dry_run import render
 from support.config import planned
 from support.gitrepo import git
 
@@ -136,7 +137,12 @@ def test_what_only_a_preset_asks_for_is_not_checked(work: Path, tmp_path: Path) 
         ("make\ntrue", ""),
         ("make & wait", ""),
         ("PATH=/opt prog", ""),
-        ('"my prog" x', ""),
+        ('"my prog" x', "my prog"),
+        ("'no such; program' x", "no such; program"),
+        ("./no\\ such && true", "./no such"),
+        ("A='b c' 'my'prog", "myprog"),
+        ("'my prog' || true", ""),
+        ('"$HOME/my prog"', ""),
         ("$PYTHON -m pytest", ""),
         ("~/bin/check", ""),
         ("(cd a; make)", ""),
@@ -158,6 +164,8 @@ def test_verify_whose_program_does_not_exist_is_an_error(work: Path, tmp_path: P
     assert problem.field == "--verify"
     assert problem.message == "the program of the check does not exist: no-such-program"
     assert "--no-verify-baseline" in problem.suggestion
+    [problem] = errors(found(tmp_path, "--verify", "'no such program'"))
+    assert problem.message == "the program of the check does not exist: no such program"
     (work / "check.sh").write_text("#!/bin/sh\n")
     [problem] = errors(found(tmp_path, "--verify", "./check.sh"))
     assert problem.message == "the program of the check is not an executable file: ./check.sh"
@@ -176,3 +184,11 @@ def test_program_that_may_appear_before_its_first_use_is_only_a_warning(
     assert problem.severity is Severity.WARNING
     assert ("--no-verify-baseline" in problem.suggestion) is ("--no-verify-baseline" not in flags)
     assert work.is_dir()
+
+
+@pytest.mark.parametrize("command", ["true --api-key abc123", "API_KEY=abc123 true"])
+def test_dry_run_shows_no_key_of_the_agents_command(command: str, tmp_path: Path) -> None:
+    flags = ("build", "--ai-cmd", command)
+    shown = render(planned(tmp_path, *flags), ["rooda", *flags])
+    assert "abc123" not in shown
+    assert "..." in shown

@@ -103,7 +103,8 @@ def test_changes_of_good_iterations_are_committed(work: GitWork) -> None:
     assert work.git("show", "--format=", "--name-status", "HEAD~2") == "A\t2\nD\tREADME"
     assert work.git("log", "-1", "--format=%an") == "A User", "the author is the user"
     commits = [one["commit"] and one["commit"]["message"] for one in work.record()]
-    assert commits == ["work 1: a {run} and more", None, "work 3:", None, None, "work 6:"]
+    third = "work 3:\n\nwith the work of iteration 2 (failed)"
+    assert commits == ["work 1: a {run} and more", None, third, None, None, "work 6:"]
     assert work.record()[-1]["commit"]["commit"] == work.git("rev-parse", "main")
     assert work.git("status", "--porcelain") == ""
     assert "Committed" not in done.err, "the detail lines name the commits"
@@ -386,7 +387,7 @@ def test_commit_after_the_agent_deleted_the_repository_fails_with_a_clear_error(
     done = work.work(work.agents("rm -rf .git; touch new", SUCCESS), "-n", "1", "--commit")
     assert done.code == 2
     assert work.record()[0]["kind"] == "commit"
-    assert "not a git repository" in done.err
+    assert "was deleted or replaced during the run" in done.err
     assert "Traceback" not in done.err
     assert (work.path / "new").exists()
 

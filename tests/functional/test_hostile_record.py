@@ -1,6 +1,7 @@
 """Agents that corrupt the record or the repository: the run ends cleanly and reports the damage."""
 
 import contextlib
+import json
 import re
 import shutil
 import sqlite3
@@ -349,3 +350,71 @@ def test_agent_that_corrupts_the_record_in_each_iteration_changes_no_outcome(
     assert run["status"] == "success"
     assert [number for number, _ in statuses(run)] == list(range(1, len(wrecks) + 2))
     assert git(repo, "fsck", "--no-dangling", "--no-progress") == ""
+
+
+COMMANDS = (
+    *(("history",), ("history", "--all"), ("show",), ("show", "1"), ("why",), ("why", "1")),
+    *(("follow",), ("report",), ("diff", "1"), ("restore", "1"), ("resume",)),
+    *(("tell", "x"), ("stop",), ("show", "--output")),
+)
+ENDLESS_VIEW = """
+drop table runs;
+create view runs as with recursive n(x) as (select 1 union all select x + 1 from n)
+select x as run, x as procedure, x as status, x as started_at, x as ended_at, x as pid,
+x as pid_started, x as host, x as boot, x as workspace, x as data from n;
+"""
+CODES = "\x1b]0;PWNED\x07\x1b[2J\x9b2J"
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_record_with_an_endless_view_is_answered_with_an_error(
+    a_record: Path, workspace: Workspace, words: tuple[str, ...]
+) -> None:
+    shutil.copytree(a_record, workspace.path / ".rooda")
+    with contextlib.closing(sqlite3.connect(workspace.path / DATABASE)) as connection:
+        connection.executescript(ENDLESS_VIEW)
+    done = workspace.rooda(*words, timeout=20)
+    assert "Internal error" not in done.err
+    if words[0] not in ("tell", "stop", "restore") and "--all" not in words:
+        assert done.code == 1
+        assert re.search(r"rooda\.db` can't be read \(`runs` is a view\).*mv ", done.err), done.err
+
+
+def test_run_puts_a_record_with_an_endless_view_aside(a_record: Path, workspace: Workspace) -> None:
+    shutil.copytree(a_record, workspace.path / ".rooda")
+    with contextlib.closing(sqlite3.connect(workspace.path / DATABASE)) as connection:
+        connection.executescript(ENDLESS_VIEW)
+    done = workspace.work("true", "-n", "1")
+    ended_cleanly(done, 2)
+    assert "was broken (`runs` is a view): put aside as `rooda.db.broken-1`" in done.err
+
+
+def with_codes(value: object) -> object:
+    """Return JSON with control codes at the end of each text."""
+    if isinstance(value, dict):
+        return {name: with_codes(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [with_codes(one) for one in value]
+    return value + CODES if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_control_codes_of_a_forged_record_do_not_reach_the_terminal(
+    a_record: Path, workspace: Workspace, words: tuple[str, ...]
+) -> None:
+    shutil.copytree(a_record, workspace.path / ".rooda")
+    with contextlib.closing(sqlite3.connect(workspace.path / DATABASE)) as connection:
+        for table, columns in {
+            "runs": "procedure status started_at ended_at host boot workspace",
+            "iterations": "status started_at ended_at",
+        }.items():
+            for column in columns.split():
+                connection.execute(f"update {table} set {column} = {column} || ?", [CODES])
+            for place, data in connection.execute(f"select rowid, data from {table}").fetchall():
+                forged = json.dumps(with_codes(json.loads(data)))
+                connection.execute(f"update {table} set data = ? where rowid = ?", [forged, place])
+        connection.commit()
+    done = workspace.rooda(*words, timeout=20)
+    assert "Internal error" not in done.err
+    for code in ("\x1b]", "\x1b[2J", "\x9b", "\x07"):
+        assert code not in done.out + done.err

@@ -29,6 +29,32 @@ def test_python_path_does_not_lead_rooda_into_the_work_tree(
     assert not marker.exists(), marker.read_text()
 
 
+# Python loads these before rooda's first line; processes.md names them.
+BEFORE_ROODA = {"encodings", "re", "sitecustomize", "usercustomize", "rooda"}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("path", [":", ".", "{here}", "below/.."])
+@pytest.mark.parametrize("words", [("diff",), ("show",), ("why",), ("demo",)])
+def test_commands_and_their_helpers_import_nothing_from_the_work_tree(
+    workspace: Workspace, tmp_path: Path, path: str, words: tuple[str, ...]
+) -> None:
+    marker = tmp_path / "imported"
+    workspace.env.update(NO_COVERAGE)
+    subprocess.run(["git", "init", "-q", str(workspace.path)], check=True)
+    assert workspace.work("echo x > file; echo '<promise>SUCCESS</promise>'").code == 0
+    probe = "import sys, re; print(*sys.modules)"
+    first = subprocess.check_output([sys.executable, "-I", "-c", probe], text=True).split()
+    (workspace.path / "below").mkdir()
+    names = {name for name in sys.stdlib_module_names if not name.startswith("_")} | set(PLANTED)
+    for name in names - set(first) - BEFORE_ROODA:
+        workspace.write(f"{name}.py", f"open({str(marker)!r}, 'a').write('{name} ')")
+    workspace.env["PYTHONPATH"] = path.format(here=workspace.path)
+    done = workspace.rooda(*words)
+    assert done.code == 0, done.err
+    assert not marker.exists(), marker.read_text()
+
+
 def test_python_path_is_found_in_the_whole_work_tree(workspace: Workspace, tmp_path: Path) -> None:
     marker = tmp_path / "imported"
     workspace.write("click.py", f"open({str(marker)!r}, 'w').write('click')")

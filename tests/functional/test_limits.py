@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from support.children import Nursery
+from support.recorded import git, versioned
 from support.screen import Screen
 from support.workspace import PROCEDURE, Workspace, alive
 
@@ -215,3 +216,25 @@ def _until_it_waits(workspace: Workspace) -> None:
         if done.code == 0 and json.loads(done.out)["waits"]:
             return
     raise AssertionError("the run does not wait")
+
+
+@pytest.mark.thorough
+def test_what_the_user_changes_during_a_wait_stays_out_of_the_next_commit(
+    claude: Workspace, nursery: Nursery
+) -> None:
+    versioned(claude)
+    claude.write("README", "text\n")
+    git(claude, "add", "README")
+    git(claude, "commit", "-qm", "README")
+    args = plays(claude, limited("Usage limit reached. Please try again in 4 seconds."), DONE)
+    running = nursery.start(claude, *args, "-n", "1", "--commit")
+    _until_it_waits(claude)
+    commits = git(claude, "rev-list", "--count", "HEAD")
+    claude.write("notes", "mine\n")
+    claude.write("README", "mine\n")
+    done = running.finish()
+    assert "Changed while the run waited" in done.err
+    assert "README, notes" in done.err
+    result = shown(claude)["iterations"][0]["result"]
+    assert (result["files_created"], result["progress_detected"]) == ([], False)
+    assert git(claude, "rev-list", "--count", "HEAD") == commits

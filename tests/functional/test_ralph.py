@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -864,3 +865,14 @@ def test_why_names_the_limit_that_ended_the_run_and_its_origin(planned: Ralphs) 
     limits = planned.rooda("why").out.partition("Limits and settings:")[2]
     assert ".ralph/config:2" in limits
     assert "failure_threshold" not in limits
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+def test_link_in_place_of_the_prompt_gives_the_agent_in_the_sandbox_no_file(work: Ralphs) -> None:
+    key = work.write(str(work.path.parent / "key"), "PRIVATE-KEY-4711\n")
+    prompt = ".ralph/prompts/build.md"
+    work.agent_does(f"{WORKS}; rm {prompt}; ln -s {key} {prompt}; cat >> got", "cat >> got")
+    done = work.ralph("build", "2", env={"ROODA_LOOP_SANDBOX_KIND": "bwrap"})
+    assert "which the sandbox does not show" in done.err
+    assert "PRIVATE-KEY" not in (work.path / "got").read_text()

@@ -89,6 +89,57 @@ def test_resumed_run_knows_the_untracked_files_of_its_start_and_accepts_changed_
     assert committed(work) == ["README", "new"]
 
 
+def paused(work: GitWork, number: signal.Signals = signal.SIGTERM) -> None:
+    """Interrupt a run whose agent has changed `a` and made `new`, then edit as the user."""
+    work.write("a", "a\n")
+    work.commit("more")
+    on = work.marker("on")
+    stuck = work.agent(f"echo more >> a; echo agent > new; echo . > {on}; sleep 60")
+    running = work.begin(stuck, "-n", "2", "--commit")
+    wait_for(on)
+    running.signal(number)
+    running.finish()
+    work.write("notes", "mine\n")
+
+
+@pytest.mark.thorough
+def test_new_files_of_a_pause_stay_out_of_commits(work: GitWork) -> None:
+    paused(work)
+    done = work.rooda("resume", "--ai-cmd", work.agent(SUCCESS, "other"))
+    assert done.code == 0
+    assert committed(work) == ["a", "new"], "what the interrupted iteration left is the run's"
+
+
+@pytest.mark.thorough
+def test_tracked_files_that_changed_in_a_pause_stop_the_resumed_run(work: GitWork) -> None:
+    paused(work)
+    work.write("README", "half done\n")
+    agent = ("--ai-cmd", work.agent(SUCCESS, "other"))
+    for _ in range(2):
+        done = work.rooda("resume", *agent)
+        assert done.code == 1
+        assert "tracked files have uncommitted changes: README\n" in done.err
+        assert "--git-dirty commit" in done.err
+    work.git("checkout", "-q", "README")
+    work.write("a", "of the user\n")
+    assert "uncommitted changes: a\n" in work.rooda("resume", *agent).err
+    assert work.rooda("resume", *agent, "--git-dirty", "commit").code == 0
+    assert committed(work) == ["a", "new"]
+
+
+@pytest.mark.thorough
+def test_after_a_kill_all_uncommitted_files_are_the_users_unless_they_say_otherwise(
+    work: GitWork,
+) -> None:
+    paused(work, signal.SIGKILL)
+    agent = ("--ai-cmd", work.agent(SUCCESS, "other"))
+    done = work.rooda("resume", *agent)
+    assert done.code == 1
+    assert "uncommitted changes: a\n" in done.err
+    assert work.rooda("resume", *agent, "--git-dirty", "commit").code == 0
+    assert {"a", "new"} <= set(committed(work))
+
+
 @pytest.mark.thorough
 def test_ralph_commits_everything_as_git_add_does(workspace: Workspace) -> None:
     with ralph_work(workspace) as work:
@@ -97,3 +148,16 @@ def test_ralph_commits_everything_as_git_add_does(workspace: Workspace) -> None:
         work.write("notes", "mine\n")
         assert work.ralph("plan").code == 0
         assert {"README", "new", "notes"} <= set(committed(work))
+
+
+@pytest.mark.thorough
+def test_commit_names_the_failed_iterations_whose_work_it_contains(work: GitWork) -> None:
+    agent = work.agents("touch one; exit 1", "exit 1", "touch three; exit 1", "echo Four is done.")
+    assert work.work(agent, "-n", "4", "--commit", "--failure-threshold", "9").code == 2
+    assert committed(work) == ["one", "three"]
+    message = work.git("log", "-1", "--format=%B").splitlines()
+    assert message[:4] == ["Four is done", "", "with the work of iterations 1 and 3 (failed)", ""]
+    assert message[4].startswith("Rooda-Run: ")
+    shown = work.rooda("show", "4").out
+    assert "(with the work of iterations 1 and 3)" in shown
+    assert "(with 1, 3)" in work.rooda("show").out

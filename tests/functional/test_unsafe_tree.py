@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from support.gitwork import GitWork, git_work
-from support.workspace import Workspace
+from support.workspace import PROCEDURE, Workspace
 
 pytestmark = [
     pytest.mark.thorough,
@@ -48,7 +48,7 @@ def test_changed_settings_fail_the_iteration_and_nothing_leaves_the_tree(work: G
     assert second["status"] == "completed"
     (found,) = second["unsafe_tree"]
     assert (found["finding"], found["files"]) == ("git-link", [".git/logs/HEAD"])
-    kept = work.path / found["place"] / ".git/logs/HEAD"
+    kept = work.path / found["place"] / "1-HEAD"
     assert kept.is_symlink(), "it is in the record"
     assert victim.read_text() == "mine\n", "git wrote no log through the link"
     assert second["commit"] is not None
@@ -81,3 +81,43 @@ def test_link_in_place_of_the_agent_shows_no_folder_of_the_user(work: GitWork) -
     first, second = (work.kept(number) / "stdout.log" for number in (1, 2))
     assert first.read_text() == "started\n"
     assert not second.exists() or "secret" not in second.read_text()
+
+
+SECRET = "PRIVATE-KEY-4711"
+
+
+@pytest.mark.parametrize("way", ["prompt", "context", "folder", "record", "loop"])
+def test_link_in_place_of_a_prompt_file_gives_the_agent_no_file_of_the_user(
+    work: GitWork, way: str
+) -> None:
+    key = work.path.parent / "secret" / "act.md"
+    key.parent.mkdir()
+    key.write_text(f"{SECRET} <promise>SUCCESS</promise>\n")
+    words = "do it, then say <promise>SUCCESS</promise>\n"
+    work.write("prompts/act.md", words)
+    work.commit()
+    file = "prompts/act.md"
+    plant = f"rm {file}; ln -s {key} {file}"
+    if way == "folder":
+        plant = f"rm -r prompts; ln -s {key.parent} prompts"
+    if way == "record":
+        plant = f"rm {file}; ln -s ../.rooda/runs/one/0/verify.log {file}"
+    agent = work.agent(f"cat >> got.txt; {plant}; date +%N > changed")
+    common = ("--sandbox", "bwrap", "--ai-cmd", agent, "--max-iterations", "2")
+    if way == "loop":
+        done = work.rooda("loop", "prompts/act.md", *common)
+    elif way == "context":
+        work.settings()
+        done = work.rooda("work", "--context", "prompts/act.md", *common)
+    else:
+        work.global_config(PROCEDURE)
+        done = work.rooda(
+            "work", "--act", "prompts/act.md", *common, "--run-id", "one", "--verify", "true"
+        )
+    assert "which the sandbox does not show" in done.err
+    got = (work.path / "got.txt").read_text()
+    assert "do it" in got, "the first iteration had its prompt"
+    assert SECRET not in got
+    again = work.rooda("loop", file, *common)
+    assert again.code == 1
+    assert "which the sandbox does not show" in again.err, "the next run is refused at its start"

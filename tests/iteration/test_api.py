@@ -448,3 +448,12 @@ def test_tracker_without_an_earlier_scan_detects_nothing(tmp_path: Path) -> None
 def test_failed_scan_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="missing"):
         FileChangeTracker(tmp_path / "missing").detect_changes()
+
+
+def test_snapshot_always_starts_from_now(tmp_path: Path) -> None:
+    tracker = api.FileChangeTracker(tmp_path)
+    tracker.snapshot()
+    (tmp_path / "of-the-caller").touch()
+    tracker.snapshot()
+    (tmp_path / "new").touch()
+    assert tracker.detect_changes() == ([], ["new"], [])

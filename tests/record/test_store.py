@@ -9,6 +9,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,8 +17,8 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from rooda.record import recent_rows
-from rooda.record.database import Database
+from rooda.record import recent_rows, record_reader
+from rooda.record.database import Database, connect, limit_time
 from rooda.record.file_watch import CHANGED, FileWatch
 from rooda.record.recent_rows import RecentRows
 from rooda.record.record_reader import RecordReader, moment
@@ -904,7 +905,7 @@ def test_reader_follows_no_link_and_never_blocks(
 def test_reader_of_a_store_without_a_table_names_the_table(bench: Bench) -> None:
     bench.store_in_use().close()
     without_tables(bench.file)
-    with pytest.raises(StoreError, match=r"can't be read \(no such table: iterations\)"):
+    with pytest.raises(StoreError, match=r"can't be read \(it has no table `iterations`\)"):
         bench.numbers()
 
 
@@ -918,3 +919,152 @@ def test_reader_that_was_opened_before_the_store_sees_new_rows(bench: Bench) -> 
     store.save(iteration=an_iteration(2))
     assert len(reader.runs()) == 2
     assert [row.number for row in reader.iterations(RUN)] == [1, 2]
+
+
+# -- records that another program forged ---------------------------------------------------
+
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
+COLUMNS = (
+    "x AS run, x AS procedure, x AS status, x AS started_at, x AS ended_at, x AS pid, "
+    "x AS pid_started, x AS host, x AS boot, x AS workspace, x AS data, x AS number, x AS attempt"
+)
+VIEW = f"CREATE VIEW {{}} AS SELECT {COLUMNS} FROM ({ENDLESS})"
+FORGERIES = {
+    "runs is a view": ("DROP TABLE runs", VIEW.format("runs")),
+    "runs is a view of another case": ("DROP TABLE runs", VIEW.format("RUNS")),
+    "iterations is a view": ("DROP TABLE iterations", VIEW.format("iterations")),
+    "runs is a virtual table": (
+        "DROP TABLE runs",
+        f"CREATE VIRTUAL TABLE runs USING fts5({COLUMNS.replace('x AS ', '')})",
+    ),
+    "a column is generated": (
+        "DROP TABLE iterations",
+        (
+            "CREATE TABLE iterations (run, number, attempt, status, started_at, ended_at, "
+            "data AS (hex(zeroblob(400000000))))"
+        ),
+    ),
+    "a trigger is there": (
+        "CREATE TRIGGER t AFTER INSERT ON iterations BEGIN DELETE FROM runs; END",
+    ),
+    "a check is expensive": (
+        "DROP TABLE iterations",
+        (
+            "CREATE TABLE iterations (run, number, attempt, status, started_at, ended_at, data, "
+            "CHECK (length(hex(randomblob(100000000))) > 0))"
+        ),
+    ),
+    "an index has an expression": ("CREATE INDEX i ON runs(hex(data))",),
+}
+
+
+def forge(bench: Bench, *statements: str) -> None:
+    with contextlib.closing(sqlite3.connect(bench.file)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+
+
+@pytest.mark.parametrize("statements", FORGERIES.values(), ids=FORGERIES)
+def test_forged_tables_are_not_read(bench: Bench, statements: tuple[str, ...]) -> None:
+    bench.store_in_use().close()
+    forge(bench, *statements)
+    began = time.thread_time()
+    for question in (bench.reader.runs, bench.reader.run, lambda: bench.reader.iterations(RUN)):
+        with pytest.raises(
+            StoreError, match=r"rooda\.db` can't be read \(`(runs|iter).*mv .*rooda"
+        ):
+            question()
+    assert time.thread_time() - began < 2
+
+
+@pytest.mark.parametrize("statements", FORGERIES.values(), ids=FORGERIES)
+def test_forged_tables_are_put_aside_by_a_run(bench: Bench, statements: tuple[str, ...]) -> None:
+    bench.store_in_use().close()
+    forge(bench, *statements)
+    store = bench.store()
+    store.save(a_run(), an_iteration(7))
+    assert bench.numbers() == [7]
+    assert "put aside as `rooda.db.broken-1`" in bench.troubles[0]
+
+
+@pytest.mark.parametrize("statements", FORGERIES.values(), ids=FORGERIES)
+def test_tables_that_are_forged_during_a_run_are_written_again(
+    bench: Bench, statements: tuple[str, ...]
+) -> None:
+    store = bench.store_in_use()
+    forge(bench, *statements)
+    store.save(iteration=an_iteration(2))
+    assert bench.numbers() == [1, 2]
+    assert "rooda wrote it again" in bench.troubles[0]
+
+
+def test_view_of_the_user_beside_the_tables_is_left_alone(bench: Bench) -> None:
+    bench.store_in_use().close()
+    forge(bench, "CREATE VIEW mine AS SELECT run FROM runs", "ANALYZE")
+    assert bench.reader.run().run == RUN
+    assert bench.store().runs()[-1].run == RUN
+    assert bench.troubles == []
+
+
+def test_statement_without_an_end_is_interrupted_and_signals_are_handled(tmp_path: Path) -> None:
+    noted: list[float] = []
+    before = signal.signal(signal.SIGALRM, lambda *_: noted.append(time.thread_time()))
+    with contextlib.closing(connect(tmp_path / "any.db", "mode=rwc")) as connection:
+        limit_time(connection, 0.3)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        try:
+            with pytest.raises(sqlite3.OperationalError, match="interrupted"):
+                connection.execute(f"SELECT count(*) FROM ({ENDLESS})").fetchone()
+        finally:
+            signal.signal(signal.SIGALRM, before)
+        assert noted
+        assert noted[0] < time.thread_time() - 0.05
+
+
+def test_row_that_is_too_large_is_shown_without_its_data(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.store_in_use().close()
+    monkeypatch.setattr(record_reader, "_LONGEST_ROW", 1_000_000)
+    forge(bench, f"UPDATE iterations SET data = hex(zeroblob(600000)) WHERE run = '{RUN}'")
+    forge(bench, f"UPDATE runs SET data = zeroblob(1200000) WHERE run = '{RUN}'")
+    assert bench.reader.run(RUN).unreadable == {"data": "it is too large"}
+    [row] = bench.reader.iterations(RUN)
+    assert (row.number, row.unreadable) == (1, {"data": "it is too large"})
+
+
+def test_rows_that_are_large_together_are_refused(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.store_in_use().close()
+    monkeypatch.setattr(record_reader, "_MOST_READ", 1_000_000)
+    forge(bench, "UPDATE runs SET data = hex(zeroblob(300000))")
+    with pytest.raises(StoreError, match="its rows have more than"):
+        bench.reader.runs()
+
+
+def test_json_of_too_many_parts_is_not_read(bench: Bench) -> None:
+    bench.store_in_use().close()
+    parts = "[" + "[]," * 700_000 + "[]]"
+    forge(bench, f"UPDATE runs SET data = '{{\"x\": {parts}}}' WHERE run = '{RUN}'")
+    assert [row.run for row in bench.reader.runs()] == [EARLIER]
+
+
+@pytest.mark.thorough
+def test_a_million_runs_are_read_in_part(bench: Bench) -> None:
+    bench.store_in_use().close()
+    numbers = ENDLESS.replace("FROM n)", "FROM n WHERE x < 1000000)")
+    forge(
+        bench,
+        "INSERT INTO runs SELECT 'r' || x, 'p', 'running', '2026-01-01T00:00:00+00:00', NULL, 1, "
+        f"0.0, 'h', 'b', '/', '{{}}' FROM ({numbers})",
+        "INSERT INTO iterations SELECT 'r1', x, 1, 'completed', "
+        f"'2026-01-01T00:00:00+00:00', NULL, '{{}}' FROM ({numbers})",
+    )
+    began = time.thread_time()
+    assert len(bench.reader.runs(limit=200)) == 200
+    assert bench.reader.run("r1").run == "r1"
+    with pytest.raises(StoreError, match="run r1 has more than 100000 iterations"):
+        list(bench.reader.iterations("r1"))
+    assert time.thread_time() - began < 10

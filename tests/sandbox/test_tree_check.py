@@ -173,7 +173,7 @@ def test_planted_file_is_moved_into_the_record(
 ) -> None:
     assert after(repo, script) == [Handled(finding, Action.REMOVED, (name,), KEPT)]
     assert not os.path.lexists(repo.path / name)
-    kept = repo.path / KEPT / name
+    kept = repo.path / KEPT / f"1-{Path(name).name}"
     assert os.path.lexists(kept), "what was removed is in the record"
     assert stat.S_IMODE((repo.path / ".rooda").stat().st_mode) == 0o700
     assert repo.git("status", "--porcelain", "--ignore-submodules=dirty") is not None
@@ -185,8 +185,25 @@ def test_removed_files_keep_their_content_and_do_not_replace_each_other(repo: Re
         repo.write(".mcp.json", words)
         check.run(PLACE)
     kept = repo.path / KEPT
-    assert (kept / ".mcp.json").read_text() == "first"
-    assert (kept / ".mcp.json.2").read_text() == "second"
+    assert (kept / "1-.mcp.json").read_text() == "first"
+    assert (kept / "2-.mcp.json").read_text() == "second"
+
+
+def test_nothing_is_moved_through_a_link_that_was_removed_before(
+    repo: Repo, tmp_path: Path
+) -> None:
+    private = tmp_path / "private"
+    private.mkdir()
+    check = check_of(repo)
+    (repo.path / ".ralph").symlink_to(private)
+    (repo.path / ".git/zz").symlink_to(private)
+    check.run(PLACE)
+    repo.write(".ralph/config", "the agent's")
+    (repo.path / ".git/zz").mkdir()
+    (repo.path / ".git/zz/known_hosts").symlink_to("/etc/passwd")
+    check.run(PLACE)
+    assert not [*private.iterdir()]
+    assert (repo.path / KEPT / "1-config").read_text() == "the agent's"
 
 
 REFUSED = {
@@ -339,7 +356,7 @@ def test_what_can_not_be_removed_is_refused(repo: Repo, monkeypatch: pytest.Monk
     check = check_of(repo)
     repo.write(".mcp.json", "x")
 
-    def fail(source: str, target: str) -> None:
+    def fail(source: str, target: str, **_: int) -> None:
         raise PermissionError(source, target)
 
     monkeypatch.setattr(os, "rename", fail)

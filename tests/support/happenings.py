@@ -79,6 +79,7 @@ from rooda.loop.work_events import (
     SnapshotStarted,
     SnapshotTaken,
     SnapshotTrouble,
+    UserFilesChanged,
     VerifyEnded,
 )
 from rooda.process import events as process
@@ -419,6 +420,7 @@ SAMPLES: tuple[Event, ...] = (
     SecretsLeftOut(1, (".env",), 1),
     SecretsLeftOut(1, tuple(f"{number}.pem" for number in range(9)), 9, is_new=False),
     RepositoriesLeftOut(1, ("vendored/",), 1),
+    UserFilesChanged(1, ("notes",), 1),
     UnsafeTree(
         1, Finding.CLI_SETTINGS, Action.REMOVED, (".mcp.json",), 1, ".rooda/runs/r/1/removed"
     ),
@@ -516,6 +518,7 @@ EVIL_EVENTS: tuple[Event, ...] = (
     ProtectedChanged(1, (EVIL,), 1, "warn", (EVIL,), EVIL, (EVIL,), (EVIL,)),
     SecretsLeftOut(1, (EVIL,), 1),
     RepositoriesLeftOut(1, (EVIL,), 1),
+    UserFilesChanged(1, (EVIL,), 1),
     UnsafeTree(1, Finding.CLI_SETTINGS, Action.REMOVED, (EVIL,), 1, EVIL),
     HardLinksFound((EVIL,), 1),
     Pushed(1, EVIL, EVIL, EVIL),

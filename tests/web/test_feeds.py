@@ -1,6 +1,8 @@
 """The live pages: what a reader gets when something changes."""
 
 import asyncio
+import contextlib
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,28 @@ def test_list_is_sent_again_when_a_run_starts(
     assert list(found) == ["at-work"]
     assert "payments" in found["at-work"]
     feed.close()
+
+
+def test_list_names_a_record_that_cannot_be_read_and_shows_the_others(machine: Machine) -> None:
+    machine.good_run("shop")
+    machine.good_run("forged")
+    file = machine.tree("forged") / STATE_FOLDER / "rooda.db"
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.executescript("drop table runs; create view runs as select 1")
+    ended = parts(RunsFeed(RunCards(machine.sources)))["ended"]
+    assert "<bdi>shop</bdi>" in ended
+    assert "`runs` is a view" in ended
+    assert str(machine.tree("forged")) in ended
+
+
+def test_record_that_takes_long_does_not_hold_up_the_list(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_cards, "_LONGEST", -1.0)
+    machine.good_run("shop")
+    cards = RunCards(machine.sources)
+    assert cards.cards() == []
+    assert "takes long to read" in cards.troubles[0]
 
 
 def test_stream_of_a_run_has_its_page_and_its_words(machine: Machine) -> None:

@@ -1,13 +1,16 @@
 """The copy of what a commit would contain: submodules, sparse checkouts, odd names, its removal."""
 
+import hashlib
 import os
+import struct
+import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from rooda.workspace.clean_copy import clean_folder, copy_files, remove_copies
-from rooda.workspace.git import Git
+from rooda.workspace.git import Git, GitError
 from rooda.workspace.tools import Tools
 from support.gitrepo import git
 
@@ -99,3 +102,79 @@ def test_only_copies_of_the_same_work_tree_are_removed(top: Path, tmp: Path) -> 
         assert not name.exists()
         assert top.exists()
         assert (tmp / "unrelated").exists()
+
+
+def write_index(top: Path, *entries: tuple[int, str, bytes]) -> None:
+    """Write an index by hand: the mode, the name, and the content of each entry.
+
+    Git itself would refuse some of the names. The entries are marked `assume-unchanged`, so that
+    git does not compare them with the disk.
+    """
+    packed = b""
+    for mode, name, content in sorted(entries, key=lambda one: one[1]):
+        made = subprocess.run(
+            ["git", "hash-object", "-w", "--stdin"],
+            check=True,
+            cwd=top,
+            input=content,
+            capture_output=True,
+        )
+        number, raw = bytes.fromhex(made.stdout.decode().strip()), name.encode()
+        entry = struct.pack(">10I20sH", *[0] * 6, mode, 0, 0, 0, number, 0x8000 | len(raw)) + raw
+        packed += entry + b"\0" * (8 - len(entry) % 8)
+    index = struct.pack(">4sII", b"DIRC", 2, len(entries)) + packed
+    (top / ".git/index").write_bytes(index + hashlib.sha1(index, usedforsecurity=False).digest())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../victim",
+        "{outside}/victim",
+        "a/../../../victim",
+        "./victim",
+        "a//victim",
+        ".git/hooks/post-commit",
+        ".GIT/config",
+        "a/.Git /config",
+        "git~1/config",
+    ],
+)
+@pytest.mark.parametrize("mode", [0o100644, 0o100755, 0o120000])
+def test_name_that_git_does_not_allow_is_refused_and_writes_nothing(
+    top: Path, tmp_path: Path, name: str, mode: int
+) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("the user's")
+    write_index(top, (mode, name.format(outside=tmp_path), b"the agent's"))
+    with pytest.raises(GitError, match="a name that git does not allow"):
+        copied(top)
+    assert victim.read_text() == "the user's"
+
+
+def test_file_is_not_written_through_a_link_of_the_copy(top: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    link, file = (0o120000, "a", str(outside).encode()), (0o100644, "a/b", b"the agent's")
+    write_index(top, link, file)
+    with pytest.raises(OSError, match="a"):
+        copied(top)
+    assert not [*outside.iterdir()]
+
+
+def test_file_behind_a_link_of_a_submodule_is_not_read(top: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "private"
+    secret.mkdir()
+    (secret / "key").write_text("KEY")
+    git(top / "lib", "init", "-q")
+    git(top / "lib", "commit", "-q", "--allow-empty", "-m", "lib")
+    git(top, "-c", "advice.addEmbeddedRepo=false", "add", "lib")
+    write_index(top / "lib", (0o100644, "keys/key", b""))
+    index = (top / "lib/.git/index").read_bytes()
+    (top / "lib/keys").symlink_to(secret)
+    body = bytearray(index[:-20])
+    body[12 + 60] &= 0x7F  # without the mark: git takes the file from the disk
+    (top / "lib/.git/index").write_bytes(
+        bytes(body) + hashlib.sha1(body, usedforsecurity=False).digest()
+    )
+    assert copied(top) == {}

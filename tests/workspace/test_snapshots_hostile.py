@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from rooda.iteration.tracker import FileChangeTracker
 from rooda.workspace import git as git_module
 from rooda.workspace.git import Git, GitError, GitStoppedError
 from rooda.workspace.snapshots import shadow_index
@@ -204,15 +205,14 @@ def test_deleted_repository_is_an_error_and_nothing_is_written(
     shutil.rmtree(repo.path / ".git")
     theirs = around.git_files()
     for _ in range(2):
-        with pytest.raises(GitError, match="not a git repository"):
+        with pytest.raises(GitError, match="was deleted or replaced"):
             snapshots.take("r1", "1")
     assert around.git_files() == theirs
     repo.git("init", "-q")
-    after = snapshots.take("r1", "2")
-    assert (after.changes, after.head) == (None, None)
-    assert "gone from the repository" in after.trouble
-    repo.write("a.txt", "beta")
-    assert snapshots.take("r1", "3").changes == Changes(modified=("a.txt",))
+    new = repo.git_files()
+    with pytest.raises(GitError, match="was deleted or replaced"):
+        snapshots.take("r1", "2")
+    assert repo.git_files() == new, "the run did not start in this repository"
 
 
 def test_conflicting_ref_is_an_error_that_names_it(repo: Repo) -> None:
@@ -524,3 +524,56 @@ def test_snapshots_survive_a_kill_at_any_moment(repo: Repo, seed: int) -> None:
         assert (repo.path / "a.txt").read_text() == str(numbers[-1])
         repo.git("fsck", "--strict")
     assert repo.git_files() == git_before
+
+
+# -- another repository in place of the one that the run started in ---------------------------
+
+REPLACED: dict[str, str] = {
+    "a link as .git": "mv .git ../gone; ln -s ../other/.git .git",
+    "a file as .git": "mv .git ../gone; echo gitdir: ../other/.git > .git",
+    "a new repository": "rm -rf .git; git init -q; git add -A; git commit -qm other",
+    "a copy": "cp -r .git ../copy; rm -rf .git; mv ../copy .git",
+    "a link as the objects": "mv .git/objects ../gone; ln -s ../../other/.git/objects .git/objects",
+    "a link as the refs": "mv .git/refs ../gone; ln -s ../../other/.git/refs .git/refs",
+    "a link as refs/rooda": "rm -r .git/refs/rooda; ln -s ../../../other/.git/refs .git/refs/rooda",
+    "a common folder elsewhere": "echo ../../other/.git > .git/commondir",
+}
+
+
+@pytest.mark.parametrize("kind", some_slow(REPLACED, "a link as .git", "a common folder elsewhere"))
+def test_nothing_is_written_to_a_repository_that_took_the_place_of_the_first(
+    repo: Repo, tmp_path: Path, kind: str
+) -> None:
+    repo.sh("git clone -q . ../other")
+    other = Repo(tmp_path / "other", repo.environ)
+    snapshots = repo.open()
+    snapshots.take("r", "0")
+    snapshots.take("r", "1")  # its ref waits for the next tree
+    (repo.path / "a.txt").write_text("changed\n")
+    repo.sh(REPLACED[kind])
+    before = other.git_files()
+    here = walk(repo.path / ".git") if (repo.path / ".git").is_dir() else {}
+
+    with pytest.raises(GitStoppedError, match=r"replaced|is a link now"):
+        snapshots.take("r", "2")
+    with pytest.raises(GitStoppedError, match=r"replaced|is a link now"):
+        snapshots.flush()
+    assert other.git_files() == before
+    if here:
+        assert walk(repo.path / ".git") == here, "nor to the new one at the same place"
+
+
+def test_changes_are_still_found_after_the_repository_was_replaced(repo: Repo) -> None:
+    tracker = FileChangeTracker(repo.path, Tools(repo.environ), run="r", keep=True)
+    tracker.snapshot("0")
+    repo.sh("rm -rf .git; git init -q")
+    (repo.path / "a.txt").write_text("changed\n")
+
+    assert "replaced during the run" in tracker.scan("1").trouble
+    tracker.snapshot()
+    (repo.path / "a.txt").write_text("again\n")
+    seen = tracker.scan("2")
+    assert seen.changes is not None
+    assert seen.changes.modified == ("a.txt",)
+    assert seen.commit is None
+    assert not (repo.path / ".git/refs/rooda").exists()

@@ -14,6 +14,7 @@ from rooda.config.command import AgentCommand
 from rooda.config.layers import PhaseValue
 from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values
+from rooda.config.sensitive import without_secret_values
 from rooda.config.setting import Setting
 from rooda.config.settings import LOG_FILE, MIN_FREE_DISK, WORKING_DIR
 from rooda.prompts.parts import Context, Part, PromptError, TextPart
@@ -51,7 +52,7 @@ def check_program(
         return Check(f"AI command binary exists: {found}")
     if "/" in name:
         mode = file_mode(folder / name)
-        details = (f"Looked for: {folder / name}",)
+        details = (f"Looked for: {without_secret_values(str(folder / name))}",)
         word = "is not an executable file" if mode else "not found"
         is_file = mode and not stat.S_ISDIR(mode)
         fix = f"Make it executable: chmod +x {name}" if is_file else "Correct the path"
@@ -61,7 +62,7 @@ def check_program(
     else:
         details = (f"Searched PATH: {path}",)
         word, fix = "not found", "Install it, or choose another with --ai-cmd or --ai-cmd-alias"
-    text = f"AI command binary {word}: {name}"
+    text = f"AI command binary {word}: {without_secret_values(name)}"
     problem = Problem.at(
         command.origin,
         command.field,

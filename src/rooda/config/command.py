@@ -11,6 +11,7 @@ from rooda.agents.registry import COMMANDS
 from rooda.config.layers import Alias, ConfigLevel, Layers, Scope, Valued
 from rooda.config.origin import Origin
 from rooda.config.problems import Problem, Severity
+from rooda.config.sensitive import without_secret_values
 from rooda.config.setting import Setting
 from rooda.config.settings import AI_CMD, AI_CMD_ALIAS
 from rooda.text.lookup import did_you_mean
@@ -124,7 +125,7 @@ def choice_problems(layers: Layers, choice: AgentChoice, procedure: str) -> Iter
         yield unknown_alias(layers, alias)
     elif direct and alias and alias.origin.tier >= direct.origin.tier:
         yield direct.problem(
-            f"the command {direct.value!r} ({direct.origin}) is used, "
+            f"the command {without_secret_values(direct.value)!r} ({direct.origin}) is used, "
             f"not the alias {alias.value!r} ({alias.origin})",
             "Set only one of ai_cmd and ai_cmd_alias; `ai_cmd: null` unsets a weaker one",
             Severity.WARNING,

@@ -1,7 +1,7 @@
 """Checks before the first iteration that git can do what the settings ask of it."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +36,8 @@ FINISH_IT = "Finish or abort it first (git status shows it)"
 _NO_WORK_TREE = ("not a git repository", "must be run in a work tree")
 _TRY = "Check that `git status` works here"
 _INSTALL = "Install git; rooda does not run a git that is in the work tree"
-_STATUS_OF_TRACKED = (
-    *("status", "--porcelain", "-z", "--untracked-files=no", "--no-renames"),
+_STATUS = (
+    *("status", "--porcelain", "-z", "--no-renames"),
     "--ignore-submodules=dirty",  # else git runs with the settings of each submodule
 )
 
@@ -88,22 +88,53 @@ def check_clean(values: Values, folder: Path, tools: Tools) -> Iterator[Problem]
         yield _warning(values, message, _TRY)
         return
     if found:
-        names = first_names(found, most=MOST_LISTED)
-        yield Problem.at(
-            values.origin(GIT_COMMIT),
-            values.field(GIT_COMMIT),
-            f"git.commit is on, but tracked files have uncommitted changes: {names}",
-            "Commit them, put them aside with `git stash`, or let rooda commit them with the "
-            f"agent's work: {GIT_DIRTY.flag_name} commit",
-            title="Uncommitted changes",
-        )
+        yield dirty_problem(values, found)
+
+
+def dirty_problem(values: Values, found: Sequence[str]) -> Problem:
+    """Return the error that tracked files have changes of the user."""
+    names = first_names(found, most=MOST_LISTED)
+    return Problem.at(
+        values.origin(GIT_COMMIT),
+        values.field(GIT_COMMIT),
+        f"git.commit is on, but tracked files have uncommitted changes: {names}",
+        "Commit them, put them aside with `git stash`, or let rooda commit them with the "
+        f"agent's work: {GIT_DIRTY.flag_name} commit",
+        title="Uncommitted changes",
+    )
+
+
+def left_after_kill(values: Values, found: Sequence[str]) -> Problem:
+    """Return the warning about untracked files of a run that was killed."""
+    return _warning(
+        values,
+        "the run was killed, and rooda can't tell who made these untracked files; they stay out of "
+        f"commits until the agent changes them: {first_names(found)}",
+        f"If they are the agent's, let rooda commit them: {GIT_DIRTY.flag_name} commit",
+    )
 
 
 def changed_files(values: Values, top: Path, tools: Tools) -> list[str]:
     """Return the tracked files with uncommitted changes, without rooda's own. Raises GitError."""
+    return _status(values, top, tools, "no")[0]
+
+
+def uncommitted_files(values: Values, top: Path, tools: Tools) -> tuple[list[str], list[str]]:
+    """Return the tracked files with uncommitted changes, and the untracked files.
+
+    Files that rooda writes itself are in neither list. Raises GitError.
+    """
+    return _status(values, top, tools, "all")
+
+
+def _status(values: Values, top: Path, tools: Tools, untracked: str) -> tuple[list[str], list[str]]:
     others = (f":(exclude,top,{kind}){name}" for kind, name in pathspecs(values, str(top)))
-    printed = Git(top, tools)(*_STATUS_OF_TRACKED, "--", ":/", *others)
-    return [os.fsdecode(entry[3:]) for entry in printed.split(b"\0") if entry]
+    shown = f"--untracked-files={untracked}"
+    printed = Git(top, tools)(*_STATUS, shown, "--", ":/", *others)
+    found: tuple[list[str], list[str]] = ([], [])
+    for entry in filter(None, printed.split(b"\0")):
+        found[entry.startswith(b"??")].append(os.fsdecode(entry[3:]))
+    return found
 
 
 def find_top(folder: Path, tools: Tools) -> Path | Obstacle:

@@ -1,6 +1,6 @@
 """The plan: everything that a run needs to know. A run executes it, the dry run prints it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -21,8 +21,10 @@ from rooda.config.settings import (
     SIGNALS_SUCCESS,
 )
 from rooda.prompts.compose import assemble, assemble_file, check_size, notes_section
-from rooda.prompts.parts import Context, Part, size_of
+from rooda.prompts.parts import Context, FilePart, Part, PromptError, size_of
 from rooda.workspace.free_space import DiskShortage, disk_places, find_shortage
+from rooda.workspace.real_folders import leads_out
+from rooda.workspace.state_folder import STATE_FOLDER
 from rooda.workspace.tools import Tools
 
 if TYPE_CHECKING:
@@ -76,6 +78,10 @@ class FixedTask(Struct, frozen=True):
 
 class PromptTemplate(Protocol):
     """A prompt that does not consist of the four phases."""
+
+    @property
+    def files(self) -> Sequence[FilePart]:
+        """The files that it is read from."""
 
     def read(self, iteration: int, most: int | None = None, /) -> str:
         """Return the prompt of an iteration. Raises PromptError, also beyond `most` bytes."""
@@ -148,6 +154,7 @@ class Plan(Struct, frozen=True):
 
         `feedback` is the report on the iteration before, `notes` are those of the user.
         """
+        self._check_links()
         most = self.values[MAX_PROMPT_SIZE]
         if self.template is not None:
             text = self.template.read(iteration, most)
@@ -163,3 +170,30 @@ class Plan(Struct, frozen=True):
         if self.file is not None:
             return assemble_file(self.file, self.contexts, words, feedback, most, notes)
         return assemble(self.phases, self.contexts, words, feedback, most, notes)
+
+    def _check_links(self) -> None:
+        """Raise PromptError for a file behind a link that leads out of the sandbox.
+
+        An agent can make such a link, and would find a file of the user in its next prompt.
+        """
+        if self.sandbox is None:
+            return
+        box, own = self.sandbox, self.workspace.resolve() / STATE_FOLDER
+        for file in self._files():
+            target = leads_out(file.path, (box.tree, *box.writable), box.readable)
+            if target is None and (real := file.path.resolve()).is_relative_to(own):
+                target = real
+            if target is not None:
+                raise PromptError(
+                    f"{file.shown} leads to {target}, which the sandbox does not show",
+                    hint="Remove the link and put the file itself there. Or, if the link is yours: "
+                    "name the file itself, or add it to sandbox.readable",
+                )
+
+    def _files(self) -> Iterator[FilePart]:
+        """Yield the files of the prompt."""
+        parts = [part for parts in self.phases.values() for part in parts]
+        parts += [] if self.file is None else [self.file]
+        sources = [*(part.source for part in parts), *(one.source for one in self.contexts)]
+        sources += [] if self.template is None else self.template.files
+        yield from (source for source in sources if isinstance(source, FilePart))

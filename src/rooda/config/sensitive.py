@@ -76,10 +76,27 @@ def holds_a_token(content: bytes) -> bool:
 # -- secrets in command lines --------------------------------------------------------------
 
 HIDDEN = "..."
-_NAME = re.compile(r"(?<![\w-])([\w-]++)(=|:[ \t]*+|[ \t]++)")
+# A name, and what is before its value: `--key VALUE`, `"--key" VALUE`, `"key": VALUE`.
+_NAME = re.compile(r"""(?<![\w-])([\w-]++)((?:\\?["'])?+(?:=|[ \t]*+:[ \t]*+|(?:\\\n|\s)++))""")
 _HEADERS = frozenset({"authorization", "proxy-authorization", "x-api-key", "api-key"})
-_QUOTED = re.compile(r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s"'])+""")
+# Names before a colon, in a header or in JSON. Ordinary sentences have such a colon too.
+_FIELD = re.compile(
+    r"(?:api|access|private|secret|subscription)[_-]?key|token(?!s\b)|secret|passw|credential"
+    r"|auth(?!or(?!i[sz]))|cookie",
+    re.IGNORECASE,
+)
+_BEFORE_HEADER = re.compile(r"""["'=]\Z|-H[ \t]*\Z|--header[ \t]+\Z""")
+_QUOTED = re.compile(
+    r"""(?:(?:bearer|basic)[ \t]++(?!-))?+(?:\\.|"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s"'])+""",
+    re.IGNORECASE | re.DOTALL,
+)
 _LINE = re.compile(r"[^\n\"']+")  # the value of a header, up to the quote that ends it
+_IN_JSON = re.compile(r"""\\?"[^"]*+"?|\\?'[^']*+'?|[^\s"',}\]]++""")
+# `curl -u NAME:PASSWORD`; two numbers are a user and a group.
+_LOGIN = re.compile(
+    r"""((?<![\w-])(?:-u|--user|--proxy-user)[=\s]\s*+["']?[^\s:"'/]++:)(?!\d+\b)[^\s"']++"""
+)
+_LONGEST_BEFORE = 12  # characters before a name that say whether it is the name of a header
 _IN_URL = re.compile(r"(://[^/\s:@]*+:)[^/\s@]++(?=@)")
 
 
@@ -91,11 +108,14 @@ def without_secret_values(text: str) -> str:
         name, follows = found[1], found[2]
         pieces.append(text[at : found.end()])
         at = found.end()
-        value = _value_of(name, follows)
+        value = _value_of(
+            name, follows, text[max(0, found.start() - _LONGEST_BEFORE) : found.start()]
+        )
         if value is not None and (hidden := value.match(text, at)):
             pieces.append(HIDDEN)
             at = hidden.end()
     shown = _IN_URL.sub(rf"\1{HIDDEN}", "".join([*pieces, text[at:]]))
+    shown = _LOGIN.sub(rf"\1{HIDDEN}", shown)
     return without_named_values(without_tokens(shown))
 
 
@@ -110,9 +130,14 @@ def masked_url(url: str) -> str:
     return f"{scheme}://{without_tokens(hidden)}{at}{without_secret_values(tail)}"
 
 
-def _value_of(name: str, follows: str) -> re.Pattern[str] | None:
-    """Return the pattern of the secret value after a name; None if the value is no secret."""
-    if follows.startswith(":"):
-        return _LINE if name.lower() in _HEADERS else None
+def _value_of(name: str, follows: str, before: str) -> re.Pattern[str] | None:
+    """Return the pattern of the secret value after a name; None if the value is not a secret."""
+    if follows.rstrip().endswith(":"):
+        if follows[0] in "\\\"'":
+            return _IN_JSON if _FIELD.search(name) else None
+        is_header = name.lower() in _HEADERS or (
+            _FIELD.search(name) is not None and _BEFORE_HEADER.search(before) is not None
+        )
+        return _LINE if is_header else None
     is_value = follows == "=" or name.startswith("-")
     return _QUOTED if is_value and names_a_secret(name) else None

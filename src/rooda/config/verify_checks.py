@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
@@ -9,15 +10,18 @@ from pathlib import Path
 
 from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values
+from rooda.config.sensitive import without_secret_values
 from rooda.config.settings import GIT_BRANCH, HOOKS_LOOP_START, VERIFY_BASELINE, VERIFY_COMMAND
 from rooda.process.exits import Exited
 from rooda.text.paths import file_mode, is_folder
 from rooda.workspace.tools import Command, Tools
 
 _TIMEOUT = 10.0
-# Assignments, then one plain word: with anything else, only the shell knows which program it is.
+# Assignments, then one word in which the shell expands nothing: with anything else, only the shell
+# knows which program it is.
 _FIRST_WORD = re.compile(
-    r"\s*(?P<before>(?:[A-Za-z_]\w*=[\w./:@%+,-]*[ \t]+)*)(?P<word>[\w./+-]+)(?=[\s;|&<>]|$)"
+    r"""\s*(?P<before>(?:[A-Za-z_]\w*=(?:[\w./:@%+,-]|'[^']*'|"[^"$`\\]*")*[ \t]+)*)"""
+    r"""(?P<word>(?:[\w./+-]|'[^']*'|"[^"$`\\]*"|\\[^\n])+)(?=[\s;|&<>]|$)"""
 )
 
 # After these the shell runs another command, whose exit code may be that of the check.
@@ -51,7 +55,7 @@ def check_verify(
     yield Problem.at(
         values.origin(VERIFY_COMMAND),
         values.field(VERIFY_COMMAND),
-        f"the program of the check {what}: {word}",
+        f"the program of the check {what}: {without_secret_values(word)}",
         fix,
         Severity.ERROR if is_error else Severity.WARNING,
         title="Verify can't run",
@@ -62,17 +66,18 @@ def needed_program(command: str) -> str:
     """Return the program without which a shell command can't pass: the first one. Pure.
 
     Empty where only the shell can tell, and where another command may pass instead (`a || b`).
-    Quotes are not read: an operator in them leaves the answer to the first run of the check.
+    Quotes after it are not read: an operator in them leaves the answer to the first run.
     """
     found = _FIRST_WORD.match(command)
     if (
         found is None
-        or _ANOTHER.search(command)
+        or _ANOTHER.search(command, found.end())
         or "PATH=" in found["before"]
         or found["word"].isdigit()
     ):
         return ""
-    return "" if found["word"].startswith("-") else found["word"]
+    word = "".join(shlex.split(found["word"]))
+    return "" if word.startswith("-") else word
 
 
 def _missing_file(path: Path) -> str:

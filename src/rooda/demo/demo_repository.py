@@ -7,7 +7,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from rooda.demo import scripted_agent
 from rooda.demo.scripted_agent import TASKS, test_of
+from rooda.process.first_moment import own_module
 from rooda.workspace.git import GitError
 from rooda.workspace.tools import Command, Tools
 
@@ -37,8 +39,8 @@ procedures:
 
 def make(folder: Path, tools: Tools) -> None:
     """Create the repository in an empty folder. Raises GitError if git fails or is stopped."""
-    agent = _quoted([sys.executable, "-m", "rooda.demo.scripted_agent"])
-    check = _quoted([sys.executable, "-B", "-m", "unittest"])
+    agent = _quoted([sys.executable, "-I", scripted_agent.__file__])
+    check = _quoted([sys.executable, "-E", "-B", "-m", "unittest"])
     boxes = "".join(f"- [ ] {name}\n" for name in TASKS)
     files = {
         "rooda-config.yml": _CONFIG.format(agent=agent, check=check),
@@ -79,8 +81,7 @@ def look(folder: Path, *words: str) -> int:
 
 def own_command(*words: str) -> list[str]:
     """Return the command line of a command of this rooda."""
-    # -P: the files of the agent are no part of rooda.
-    return [sys.executable, "-P", "-m", "rooda", *words]
+    return own_module("rooda", *words)
 
 
 def _git(folder: Path, tools: Tools, *words: str) -> None:

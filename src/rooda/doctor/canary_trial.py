@@ -20,6 +20,7 @@ from rooda.loop.services import Execute
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.prompts.compose import promise_tag
+from rooda.prompts.parts import FilePart
 from rooda.text.event import Event
 from rooda.text.plain_files import read_plain_file
 from rooda.workspace.git import Git, GitError
@@ -60,6 +61,7 @@ class CanaryTask(Struct, frozen=True):
     seed: str
     mark: str
     signal: str
+    files: tuple[FilePart, ...] = ()  # it is read from no file
 
     @classmethod
     def new(cls, signal: str) -> "CanaryTask":

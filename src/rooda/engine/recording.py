@@ -1,6 +1,5 @@
 """Record a run: the store, the session log, and the deletion of old runs."""
 
-import contextlib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import datetime
@@ -13,9 +12,7 @@ from rooda.config.own_files import own_files
 from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.settings import (
-    GIT_COMMIT,
     GIT_SNAPSHOTS,
-    GIT_UNTRACKED,
     HISTORY_KEEP_RUNS,
     HISTORY_MAX_AGE,
     HISTORY_MAX_IN_MEMORY,
@@ -37,24 +34,18 @@ from rooda.record.retention import RetentionLimits, prune
 from rooda.record.rows import RecordedRepository, RunRow, StoreError
 from rooda.record.store import Store
 from rooda.text.masking import MASK_NOTHING, Masker
-from rooda.text.plain_files import read_plain_file
 from rooda.views.log import LogFile
 from rooda.views.session_log import SessionLog
-from rooda.workspace.git import Git, GitError, GitInterruptedError
+from rooda.workspace.git import GitError
 from rooda.workspace.lock_note import ProcessIdentity
 from rooda.workspace.pin import Pin
 from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.state_folder import (
     SESSION,
     STATE_FOLDER,
-    UNTRACKED,
-    keep_file,
     open_to_append,
 )
-from rooda.workspace.untracked_files import UntrackedFiles
 from rooda.workspace.work_tree import leads_out, work_tree
-
-_LARGEST_LIST = 256 * 1024 * 1024  # bytes of the list of untracked files
 
 
 class _Troubles:
@@ -101,7 +92,7 @@ class Recording(Struct, frozen=True):
 
     def refuse_known(self, run: str) -> None:
         """Raise InvalidInput if the record has a run of this name already."""
-        if any(row.run == run for row in self.store.runs()):
+        if self.store.has(run):
             message = f"the record has a run of the name {run} already"
             advice = f"Choose another name with --run-id, or continue that run: rooda resume {run}"
             raise InvalidInput([Problem(message, advice, title="Run is known")])
@@ -200,34 +191,6 @@ class Recording(Struct, frozen=True):
         """The iterations of the run so far."""
         config = HistoryConfig(self.plan.values[HISTORY_MAX_IN_MEMORY])
         return IterationHistory(config, list(resumed.earlier) if resumed else [])
-
-    def untracked(self, run: str, pin: Pin | None, *, is_new: bool) -> UntrackedFiles | None:
-        """The user's untracked files, if commits leave them out. Raises InvalidInput.
-
-        A resumed run continues with the files from its start.
-        """
-        values = self.plan.values
-        if pin is None or not values[GIT_COMMIT] or values[GIT_UNTRACKED] == "commit":
-            return None
-        name, workspace = f"runs/{run}/{UNTRACKED}", self.plan.workspace
-        if not is_new:
-            with contextlib.suppress(OSError, ValueError):
-                saved = read_plain_file(workspace / STATE_FOLDER / name, _LARGEST_LIST)
-                return UntrackedFiles.restored(pin.top, saved)
-            return None
-        git, interrupts = Git(pin.top, self.plan.tools), self.plan.tools.interrupts
-        try:
-            found = UntrackedFiles.find(
-                pin.top, git, lambda: interrupts is not None and bool(interrupts.received)
-            )
-        except GitInterruptedError:
-            return None  # the run ends before its first iteration
-        except GitError as error:
-            message = f"git can't list the untracked files, which stay out of commits: {error}"
-            fix = "Check that `git status` works here"
-            raise InvalidInput([Problem(message, fix, title="git can't be used")]) from None
-        keep_file(workspace, name, found.saved())
-        return found
 
     def tracker(self, run: str) -> FileChangeTracker | None:
         """The tracker of file changes; None if the settings turn it off."""

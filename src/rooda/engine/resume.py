@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput, Problem
-from rooda.config.settings import GIT_COMMIT, GIT_PUSH
 from rooda.engine.invocation import Front
 from rooda.iteration.types import Iteration
 from rooda.loop.state import State, Status, limits_of
@@ -73,17 +72,13 @@ def _resume(plan: Plan, wanted: str, reader: RecordReader, front: Front) -> Resu
 
 
 def _check_repository(plan: Plan, row: RunRow) -> None:
-    """Raise InvalidInput if rooda would commit to another repository than the run started in.
+    """Raise InvalidInput if rooda would write to another repository than the run started in.
 
     A work tree that was moved as a whole has its repository in the same place of the workspace. If
     the record is apart, the user has chosen the work tree with the current folder.
     """
     then = row.repository
-    if (
-        plan.project is not None
-        or then is None
-        or not (plan.values[GIT_COMMIT] or plan.values[GIT_PUSH])
-    ):
+    if plan.project is not None or then is None:
         return
     try:
         now = Repository.find(plan.working_dir, plan.tools)

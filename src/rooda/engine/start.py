@@ -41,6 +41,7 @@ from rooda.engine.recording import Recording
 from rooda.engine.resume import resume
 from rooda.engine.run_lock import RunLock, hold_run_lock
 from rooda.engine.run_outcome import OutcomeKeeper, RunOutcome
+from rooda.engine.user_files import note_what_is_left, user_files
 from rooda.loop.emitter import Emitter
 from rooda.loop.loop import run_loop
 from rooda.loop.note_delivery import NoteBox
@@ -118,15 +119,15 @@ def start_run(
         for opened in (sandbox, pin):
             if opened is not None:
                 closing.callback(opened.close)
+        files, doubts = user_files(plan, lock.run, pin, is_new=resumed is None)
         masker = Masker({**plan.environ, **address_variable(plan.values)})
         wiring = _wire(plan, interrupts, masker)
-        for close in wiring.closing:
-            closing.callback(close)
-        closing.callback(wiring.terminal.close)
         emitter = wiring.emitter
+        for close in (*wiring.closing, wiring.terminal.close):
+            closing.callback(close)
         given = None if invocation is None else _kept(invocation.given, plan)
         closing.callback(recording.listen(emitter, lock.run, resumed, given, pin, masker))
-        _introduce(prepared, emitter)
+        _introduce(prepared, emitter, doubts)
         if taken_up is not None and resumed is not None:
             emitter(taken_up.told(resumed.state))
         if switched is not None:
@@ -150,7 +151,7 @@ def start_run(
             recording.history(resumed),
             tools=plan.tools,
             pin=pin,
-            untracked=recording.untracked(lock.run, pin, is_new=resumed is None),
+            user_files=files,
             rest=interrupts.rest,
             notes=notes,
             sandbox=sandbox,
@@ -164,8 +165,10 @@ def start_run(
         gc.freeze()
         gc.set_threshold(_COLLECT_AFTER)
         ended = run_loop(plan, services, resumed.state if resumed else None)
-        failures = tuple(wiring.emitter.failures)
-        return RunResult(ended.exit_code, masker.tree(keeper.outcome(ended)), failures)
+        note_what_is_left(plan, lock.run, files)
+        return RunResult(
+            ended.exit_code, masker.tree(keeper.outcome(ended)), tuple(emitter.failures)
+        )
 
 
 def _startable(prepared: Prepared) -> Plan:
@@ -286,13 +289,13 @@ def _add_log_file(values: Values, wiring: _Wiring) -> None:
     wiring.emitter.add_view(_log(values, file.write, log.LOG_FILE_TIME))
 
 
-def _introduce(prepared: Prepared, emitter: Emitter) -> None:
+def _introduce(prepared: Prepared, emitter: Emitter, doubts: Sequence[Problem]) -> None:
     """Emit the settings of the run, and the warnings of the checks before its start."""
     values = prepared.values
     for setting in values:
         shown = without_secret_values(setting.show(values[setting]))
         emitter(ConfigResolved(setting.field, shown, values.origin(setting).exact))
-    for problem in (*warnings(prepared.all_problems()), *prepared.at_start):
+    for problem in (*warnings(prepared.all_problems()), *prepared.at_start, *doubts):
         emitter(_found(problem))
 
 

@@ -2,12 +2,14 @@
 
 import contextlib
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from rooda.text.paths import glob_of_name
 from rooda.workspace.git import GitError
+from rooda.workspace.snapshots.repository import OtherRepositoryError
 from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.state_folder import STATE_FOLDER
 from rooda.workspace.tools import Tools
@@ -40,17 +42,21 @@ class FileChangeTracker:
         self._trouble = ""
         self._snapshots: Snapshots | None = None
         state, tools = state or root / STATE_FOLDER, tools or Tools(folders=[root])
+        self._without_repository = partial(_private, root, state, tools, own)
         try:
             self._snapshots, self._trouble = _open(root, state, tools, own)
         except GitError as error:
             self._trouble = str(error)
 
-    def snapshot(self, name: str | None = None) -> TreeScan | None:
-        """Scan the folder before an iteration; None if the last scan is still valid."""
-        if not self._is_stale and name is None:
-            return None
+    def snapshot(self, name: str | None = None) -> TreeScan:
+        """Scan the folder before an iteration: what changes from now on is the agent's."""
         self._is_stale = False
         return self._scan(name)
+
+    def refresh(self) -> None:
+        """Take a snapshot, unless the last scan is still valid."""
+        if self._is_stale:
+            self.snapshot()
 
     def detect_changes(self) -> tuple[list[str], list[str], list[str]]:
         """Return the modified, created and deleted files since the last scan, sorted.
@@ -90,6 +96,9 @@ class FileChangeTracker:
             now = self._snapshots.take(run, name or "")
         except (GitError, OSError) as error:
             self._is_stale = True  # the next scan has nothing to compare with
+            if isinstance(error, OtherRepositoryError):
+                self._trouble = str(error)
+                self._snapshots = self._without_repository()
             return TreeScan(trouble=str(error))
         self._last = now
         moved = before is not None and before.head != now.head
@@ -115,8 +124,11 @@ def _open(root: Path, state: Path, tools: Tools, own: Sequence[str]) -> tuple[Sn
         trouble = f"there are none, because {reason}. {advice}"
     if found is not None:
         return found, ""
-    below = _below(root.resolve(), own)
-    return Snapshots.without_repository(root, state, tools, own=below), trouble
+    return _private(root, state, tools, own), trouble
+
+
+def _private(root: Path, state: Path, tools: Tools, own: Sequence[str]) -> Snapshots:
+    return Snapshots.without_repository(root, state, tools, own=_below(root.resolve(), own))
 
 
 def _below(folder: Path, patterns: Sequence[str]) -> list[str]:

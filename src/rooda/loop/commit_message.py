@@ -1,7 +1,7 @@
 """The message of rooda's commit. An agent's words in it are one line that git gives no meaning."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rooda.text.controls import one_line
 from rooda.text.templates import fill
@@ -33,6 +33,21 @@ def commit_message(template: str, names: Mapping[str, str]) -> str:
     elif _BEGINS_LINE.search(template.strip()):
         words = _no_trailer(words)
     return fill(template, {**names, "headline": words}).strip() or default
+
+
+def with_work_of(message: str, failed: Sequence[int]) -> str:
+    """Return the message with a paragraph below its first line that names failed iterations."""
+    if not failed:
+        return message
+    subject, _, rest = message.partition("\n")
+    words = f"with the work of {named_iterations(failed)} (failed)"
+    return f"{subject}\n\n{words}\n{rest}".rstrip()
+
+
+def named_iterations(numbers: Sequence[int]) -> str:
+    """Return `iteration 12`, `iterations 12 and 13` or `iterations 3, 5 and 6`."""
+    *others, last = map(str, numbers)
+    return f"iterations {', '.join(others)} and {last}" if others else f"iteration {last}"
 
 
 def _harmless(headline: str) -> str:

@@ -96,6 +96,11 @@ class IterationContext(Struct):
         names = {*found.created, *found.modified, *found.deleted}
         return not names <= self.restored
 
+    @property
+    def work_of_others(self) -> tuple[int, ...]:
+        """The earlier failed iterations whose work the commit of this one contains."""
+        return tuple(one for one in self.state.uncommitted if one != self.number)
+
     def add_feedback(self, words: str) -> None:
         """Add a paragraph to what the next prompt says about this iteration."""
         self.feedback = "\n\n".join(filter(None, (self.feedback, words)))

@@ -38,12 +38,23 @@ def close(context: IterationContext, seconds: float) -> State:
         before = before.spent(context.report.usage)
     after = before.after(outcome, seconds, progress, context.feedback, retry=context.limits.retry)
     after = replace(after, tests=context.tests, census=context.census)
+    after = replace(after, uncommitted=_uncommitted(context, outcome))
     after = note_limit(after, context.agent, outcome, context.limits.patience, context.services)
     for event in _against_the_exit(context, outcome):
         context.services.emit(event)
     context.services.emit(_ended(context, outcome, after, seconds, progress))
     _finish_notes(context)
     return after
+
+
+def _uncommitted(context: IterationContext, outcome: Outcome) -> tuple[int, ...]:
+    """Return the failed iterations whose work the next commit will contain."""
+    if outcome.is_good or context.commit is not None:
+        return ()
+    before = context.state.uncommitted
+    if not context.changed_files or context.seen.commits or context.number in before:
+        return before
+    return (*before, context.number)
 
 
 def _finish_notes(context: IterationContext) -> None:
@@ -125,6 +136,7 @@ def _ended(
         commits=context.seen.commits,
         lines=LineCounts.of(context.seen.changes, context.seen.lines),
         commit=context.commit or (context.seen.head if context.seen.commits else None),
+        commit_holds=context.work_of_others if context.commit else (),
         tests_gained=_tests_gained(context),
         tests_lost=context.lost.brief if context.lost is not None else "",
         successes=outcome.successes,

@@ -26,7 +26,7 @@ from rooda.loop.agent import run_agent
 from rooda.loop.agent_events import NoteTrouble
 from rooda.loop.changes import find_changes
 from rooda.loop.clean_check import run_clean_check
-from rooda.loop.commit_message import commit_message
+from rooda.loop.commit_message import commit_message, with_work_of
 from rooda.loop.confirmation import confirm_success
 from rooda.loop.context import IterationContext
 from rooda.loop.hooks import Moment
@@ -154,7 +154,7 @@ def start_agent(context: IterationContext) -> None:
         return
     context.enter(IterationStatus.EXECUTING)
     if context.services.tracker is not None:
-        context.services.tracker.snapshot()
+        context.services.tracker.refresh()
     protect.before_agent(context)
     if context.services.interrupts.received:
         interrupted(context)
@@ -223,7 +223,7 @@ def commit(context: IterationContext) -> None:
     context.services.note_program()  # a hook of the commit is one
     publisher = Publisher(context.plan, context.number, context.services)
     context.outcome, words = publisher.commit(
-        context.decided, _message(context), context.seen.left_out
+        context.decided, _message(context), context.seen.left_out, context.work_of_others
     )
     context.commit = publisher.made
     context.add_feedback(words)
@@ -242,12 +242,14 @@ def _message(context: IterationContext) -> str:
         "task": one_line(context.task.task),
     }
     names = {name: context.services.masker.text(words) for name, words in names.items()}
-    return commit_message(context.plan.values[GIT_MESSAGE], names)
+    message = commit_message(context.plan.values[GIT_MESSAGE], names)
+    return with_work_of(message, context.work_of_others)
 
 
 def push(context: IterationContext) -> None:
     """Push after every iteration that ran, a failed one too."""
     if context.plan.values[GIT_PUSH] and _ran(context.decided) and not context.refusal:
+        context.others_may_change_files()  # a push takes minutes if the network is slow
         if protect.refuse_push(context, is_last=_is_last(context)):
             return
         publisher = Publisher(context.plan, context.number, context.services)

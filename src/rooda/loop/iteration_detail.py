@@ -7,6 +7,7 @@ iteration in a text log.
 from msgspec import Struct
 
 from rooda.iteration.types import IterationResult
+from rooda.loop.commit_message import named_iterations
 from rooda.testresults.results import TestResults
 from rooda.text.controls import one_line
 from rooda.text.numbers import count, money
@@ -33,6 +34,7 @@ class IterationDetail(Struct, frozen=True):
     context_percent: int | None = None
     headline: str = ""
     tests_lost: str = ""
+    commit_holds: tuple[int, ...] = ()
 
     def line(self) -> str:
         """Return the line with its indent; "" if there is nothing to tell."""
@@ -41,7 +43,7 @@ class IterationDetail(Struct, frozen=True):
             self._files(),
             _tests(tests, self.tests_gained),
             self.tests_lost,
-            (self.commit or "")[:SHORT_COMMIT],
+            self._commit(),
             money(self.cost) if self.cost else "",
             self._context(),
         ]
@@ -62,6 +64,12 @@ class IterationDetail(Struct, frozen=True):
         changed = f" +{self.lines.added} -{self.lines.deleted}"
         has_lines = self.lines.added or self.lines.deleted
         return f"{count(self.lines.files, 'file')}{changed if has_lines else ''}"
+
+    def _commit(self) -> str:
+        short = (self.commit or "")[:SHORT_COMMIT]
+        return (
+            f"{short} (with {named_iterations(self.commit_holds)})" if self.commit_holds else short
+        )
 
     def _context(self) -> str:
         full = self.context_percent

@@ -225,6 +225,7 @@ class IterationEnded(Event, frozen=True):
     commits: int = 0  # how many commits the agent made
     lines: LineCounts | None = None  # how many files and lines changed
     commit: str | None = None  # rooda's commit of the work, else the last one that the agent made
+    commit_holds: tuple[int, ...] = ()  # earlier failed iterations whose work is in that commit
     tests_gained: int | None = None  # how many more tests passed than at the last count
     tests_lost: str = ""  # what happened to the tests since the last verify, in a few words
     successes: int = 0  # how many iterations in a row signaled SUCCESS, with `signals.confirm`
@@ -378,6 +379,7 @@ class IterationEnded(Event, frozen=True):
             usage.context_percent,
             "" if is_cut_off or is_below else self.headline,
             self.tests_lost,
+            self.commit_holds,
         ).line()
 
     def _confirmation(self) -> str:

@@ -28,7 +28,7 @@ from rooda.loop.services import Services
 from rooda.loop.state import Limits, State, Status, limits_of
 from rooda.loop.stops import ExitCodes, Stop, StopRule, exit_code, stop
 from rooda.loop.tree_check import look, report_hard_links
-from rooda.loop.waiting import next_wait, note_disk, note_outage, wait
+from rooda.loop.waiting import next_wait, note_disk, note_outage, note_user_changes, wait
 from rooda.loop.waits import AgentHold, UsageLimit, backoff, choose, first_free, hold_of
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
@@ -103,6 +103,7 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
     total = before + services.monotonic() - began
     ended = _ended(plan, limits, state, found, services, total)
     services.interrupts.acknowledge()
+    note_user_changes(services, state.iteration + 1)  # if a signal has ended a wait
     if services.tracker is not None:
         services.tracker.close()
     story = HookPayload(state.iteration or None, str(ended.status), _story_of(ended))
@@ -175,7 +176,7 @@ def _prepare(plan: Plan, services: Services, state: State) -> State:
     if services.tracker is not None:
         is_new = not state.trees
         seen = services.tracker.snapshot("0" if is_new else None)
-        if seen is not None and is_new:
+        if is_new:
             report_tree(services, 0, seen)
             state = replace(state, trees=((seen.tree, 0),) if seen.tree else ())
     if hooks.are_set(plan, Moment.LOOP_START):

@@ -5,6 +5,8 @@ Both run in a process tree of their own and within a time of their own; nothing 
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from rooda.agents.failure_kinds import FailureKind
 from rooda.config.git_checks import FINISH_IT
 from rooda.config.new_secrets import NewSecrets
@@ -63,11 +65,16 @@ class Publisher:
         self.made: str | None = None  # the commit
 
     def commit(
-        self, outcome: Outcome, message: str, left_out: Sequence[str] = ()
+        self,
+        outcome: Outcome,
+        message: str,
+        left_out: Sequence[str] = (),
+        holds: tuple[int, ...] = (),
     ) -> tuple[Outcome, str]:
         """Commit everything but secrets; return the outcome, and words for the next prompt.
 
-        `left_out` are the files that are in no snapshot, relative to the working directory.
+        `left_out` are the files that are in no snapshot, relative to the working directory, and
+        `holds` the earlier failed iterations whose work is in the commit.
         """
         large = LargeFiles(self._plan.working_dir, left_out)
         try:
@@ -87,7 +94,7 @@ class Publisher:
                 words = f"{failed}\n\n{indented(found.error)}\n\n{words}".rstrip()
         elif found is not None:
             self.made = found.commit
-            self._services.emit(found)
+            self._services.emit(replace(found, holds=holds))
         return outcome, words
 
     def _report_left_out(self) -> str:

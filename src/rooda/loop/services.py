@@ -23,7 +23,7 @@ from rooda.text.times import local_now
 from rooda.workspace.pin import Pin
 from rooda.workspace.protected_files import ProtectedFiles
 from rooda.workspace.tools import Command, Tools
-from rooda.workspace.untracked_files import UntrackedFiles
+from rooda.workspace.user_changes import UserFiles
 
 if TYPE_CHECKING:  # a run without a sandbox does not load it
     from rooda.sandbox.sandbox import Sandbox
@@ -70,7 +70,7 @@ class Services(Struct, frozen=True):
 
     `run` is the run's name. Without a tracker rooda does not know what changed. `tools` runs git
     and the user's own commands; `pin` is the repository that they work in. rooda leaves the
-    files in `untracked` out of commits until they change. `notes` has the user's notes for the next
+    `user_files` out of commits until they change. `notes` has the user's notes for the next
     prompt. `now` is the wall clock, `rest` lets time pass, `chance` is anything from 0 to 1.
     `continuing` says which command continues a run that a rule has ended, if there is one, and
     `next_commands` which commands the user may want then. `accounts` has the account of each
@@ -96,7 +96,7 @@ class Services(Struct, frozen=True):
     reported: ReportedTrees = field(default_factory=ReportedTrees)
     tools: Tools = None  # type: ignore[assignment]  # without any, `execute` runs them
     pin: Pin | None = None
-    untracked: UntrackedFiles | None = None
+    user_files: UserFiles | None = None
     notes: NoteBox | None = None
     accounts: Mapping[str, str] = field(default_factory=dict)
     pause_after: int | None = None

@@ -14,10 +14,10 @@ from rooda.loop.services import Services
 from rooda.loop.user_git import UserGit
 from rooda.workspace.git import Git
 from rooda.workspace.new_files import staged_files, tracked_files, untracked_files
+from rooda.workspace.noted_files import covering
 from rooda.workspace.pin import Pin
 from rooda.workspace.snapshots.shadow_repo import listed
 from rooda.workspace.tools import Finished
-from rooda.workspace.untracked_files import covering
 
 _MOST_EXCLUDED = 8 * 1024  # characters: git compares each name with each file
 _SUBMODULE_PATH = r"^submodule\..*\.path$"
@@ -53,7 +53,9 @@ class Staging:
         self._reader = Git(pin.top, services.tools, other)
         self._secrets = NewSecrets(self._reader, plan.values[GIT_ALLOW_SECRETS])
         self._own = pathspecs(plan.values, str(pin.top))
-        self._of_user = services.untracked
+        files = services.user_files
+        self._of_user = None if files is None else files.known
+        self._tracked_of_user = () if files is None else tuple(files.tracked)
         # Repositories that a program in the sandbox made or changed: git must not enter them.
         check = services.tree_check
         self._unsafe = frozenset() if check is None else check.excluded
@@ -76,6 +78,8 @@ class Staging:
         done = self._add_all_but([*paths, *self._unsafe, *_fitting(left_out)])
         if done.passed:
             done = self._unstage_own_files() or done
+        if done.passed:
+            done = self._unstage_changes_of_user() or done
         # The agent may have staged some, and there may be too many to exclude.
         if done.passed and (names := self._secrets.staged()):
             left_out.secrets.update(names)
@@ -94,6 +98,14 @@ class Staging:
         if not self._git.ask("diff", "--cached", "--name-only", "--", *ours):
             return None
         return self._git.patiently("reset", "-q", "--", *ours)
+
+    def _unstage_changes_of_user(self) -> Finished | None:
+        """Unstage the tracked files that the user, and not the agent, has changed."""
+        if self._of_user is None or not self._tracked_of_user:
+            return None
+        left = self._of_user.unchanged(self._tracked_of_user)
+        names = listed(f":(top,literal){name}" for name in left)
+        return self._git.patiently("reset", "-q", *_FROM_INPUT, stdin=names) if names else None
 
     def _unstage_what_stays_out(self) -> Finished | None:
         """Make the user's untracked files and new repositories untracked again, if need be."""
@@ -120,7 +132,7 @@ class Staging:
         return self._git.patiently(*remove, stdin=listed(names), folder=self._top)
 
     def _unchanged_files_of_user(self, untracked: list[str]) -> set[str]:
-        """Return the user's untracked files that did not change since the start."""
+        """Return the user's untracked files that did not change since rooda noted them."""
         return set(self._of_user.unchanged(untracked)) if self._of_user else set()
 
     def _is_ignored(self, name: str) -> bool:

@@ -114,6 +114,7 @@ class SavedState(Struct, frozen=True):
     backoffs: _Count = 0
     census: TestCensus | None = None
     successes: _Count = 0
+    uncommitted: tuple[int, ...] = ()
 
 
 class State(Struct, frozen=True):
@@ -150,6 +151,7 @@ class State(Struct, frozen=True):
     skipped: int = 0  # how many iterations ended before an agent ran
     census: TestCensus | None = None  # the tests that the next verify is compared with
     successes: int = 0  # iterations in a row that signaled SUCCESS, if the run asks for several
+    uncommitted: tuple[int, ...] = ()  # failed iterations whose work no commit has yet
 
     @property
     def disk_lasted(self) -> float:

@@ -1,6 +1,7 @@
 """The stage that runs the user's check, and looks at whether it still has all of its tests."""
 
 from rooda.agents.failure_kinds import FailureKind
+from rooda.config.sensitive import without_secret_values
 from rooda.config.settings import PARSE_TESTS, VERIFY_COMMAND, VERIFY_FEEDBACK, VERIFY_SHRINK
 from rooda.loop import verify
 from rooda.loop.changes import find_tests
@@ -48,7 +49,8 @@ def _compare_tests(context: IterationContext, check: Check) -> None:
             Verdict.FAILURE, FailureKind.FEWER_TESTS, reason, evidence=loss.words
         )
         if context.plan.values[VERIFY_FEEDBACK]:
-            context.add_feedback(_words(loss, context.plan.values[VERIFY_COMMAND] or ""))
+            shown = without_secret_values(context.plan.values[VERIFY_COMMAND] or "")
+            context.add_feedback(_words(loss, shown))
 
 
 def _words(loss: TestLoss, command: str) -> str:

@@ -12,9 +12,11 @@ from rooda.loop import hooks
 from rooda.loop.agent_events import StillWaiting, WaitEnded, WaitStarted
 from rooda.loop.hooks import HookPayload, Moment
 from rooda.loop.outcome import Outcome, Verdict
+from rooda.loop.push_check import MOST_NAMED
 from rooda.loop.services import Services
 from rooda.loop.state import Limits, State
 from rooda.loop.waits import Patience, UsageLimit, WaitKind, backoff, limited
+from rooda.loop.work_events import UserFilesChanged
 from rooda.process.events import Tick
 from rooda.workspace.free_space import DiskShortage
 
@@ -150,7 +152,12 @@ def wait(plan: Plan, services: Services, state: State, what: WaitStarted, limits
         return replace(state, last=objection)
     left = None if limits.max_duration is None else limits.max_duration - state.elapsed
     ends_early = None if what.kind is not WaitKind.DISK else lambda: plan.disk_shortage() is None
+    if services.user_files is not None:
+        services.user_files.begin_wait()
     is_over = _rest(services, what, began, left, ends_early)
+    if services.tracker is not None:
+        services.tracker.forget()
+    note_user_changes(services, what.iteration)
     waited = services.monotonic() - began
     services.emit(WaitEnded(what.iteration, what.kind, waited, is_over))
     if what.kind is WaitKind.BACKOFF:
@@ -164,6 +171,13 @@ def wait(plan: Plan, services: Services, state: State, what: WaitStarted, limits
     if not is_over:
         return state
     return replace(state, limited=tuple(_after_the_wait(one, what) for one in state.limited))
+
+
+def note_user_changes(services: Services, iteration: int) -> None:
+    """Keep what changed during the wait out of commits, and name it once."""
+    files = services.user_files
+    if files is not None and (names := files.end_wait()):
+        services.emit(UserFilesChanged(iteration, tuple(names[:MOST_NAMED]), len(names)))
 
 
 def _after_the_wait(limit: UsageLimit, what: WaitStarted) -> UsageLimit:

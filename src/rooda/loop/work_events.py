@@ -282,6 +282,7 @@ class Committed(Event, frozen=True):
     iteration: int  # the number of the iteration
     commit: str  # the name of the commit
     message: str  # the message of the commit
+    holds: tuple[int, ...] = ()  # earlier failed iterations whose work is in it
 
     def describe(self) -> Message:
         first = self.message.splitlines()[0] if self.message else ""
@@ -347,6 +348,22 @@ class RepositoriesLeftOut(Event, frozen=True):
             folders=first_names(self.folders, self.total),
             iteration=self.iteration,
             suggestion=ADVICE_ON_REPOSITORIES,
+        )
+
+
+class UserFilesChanged(Event, frozen=True):
+    """Files changed while the run waited: they are the user's, and commits leave them out."""
+
+    level = LogLevel.WARN
+    iteration: int  # the number of the next iteration
+    files: tuple[str, ...]  # the names of the files, at most 100
+    total: int  # the number of the files
+
+    def describe(self) -> Message:
+        return say(
+            "Changed while the run waited, so commits leave them out until the agent changes them",
+            files=first_names(self.files, self.total),
+            iteration=self.iteration,
         )
 
 

@@ -36,6 +36,21 @@ def without_work_tree(path: list[str]) -> list[str]:
     ]
 
 
+_MODULE = (
+    "import sys; sys.path[:] = sys.argv.pop(1).split(chr(0x1f)); del sys.argv[1]; "
+    "import runpy; runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
+)
+
+
+def own_module(module: str, *words: str) -> list[str]:
+    """Return the command that starts a module of rooda with the import path of this process.
+
+    `-I` ignores PYTHONPATH before the first import; it stays in the environment for the agent.
+    """
+    path = "\x1f".join(filter(None, without_work_tree(sys.path)))
+    return [sys.executable, "-I", "-c", _MODULE, path, "-m", module, *words]
+
+
 def _is_removed(folder: str, top: str) -> bool:
     real = os.path.realpath(folder or ".")
     return real != _ROOT and f"{real}/".startswith(f"{top.rstrip('/')}/")

@@ -74,6 +74,11 @@ class RalphPrompt(Struct, frozen=True):
     file: FilePart
     names: tuple[tuple[str, str], ...]
 
+    @property
+    def files(self) -> tuple[FilePart, ...]:
+        """The file, for checks of its path."""
+        return (self.file,)
+
     def read(self, iteration: int, most: int | None = None, /) -> str:
         """Return the prompt of an iteration. Raises PromptError, also beyond `most` bytes."""
         text = self.file.read(most)

@@ -5,9 +5,11 @@ its locks on a file with the first descriptor that it closes.
 """
 
 import contextlib
+import math
 import os
 import sqlite3
 import stat
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
@@ -30,6 +32,8 @@ _LASTING = (
     "PRAGMA cache_size = -256",  # kilobytes; rows are written once
 )
 PATIENCE = 5.0  # seconds that another program may hold the lock
+LONGEST: Final = 256 * 1024 * 1024  # bytes of a row; the largest have names of 100,000s of files
+_STRIDE = 10_000  # instructions of SQLite, which take less than a millisecond
 _BROKEN = (
     sqlite3.SQLITE_ERROR,  # a table is missing, say
     sqlite3.SQLITE_CORRUPT,
@@ -69,7 +73,18 @@ def connect(path: Path, query: str, patience: float = PATIENCE) -> sqlite3.Conne
     uri = f"{path.absolute().as_uri()}?{query}"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=patience)
     connection.text_factory = lambda text: text.decode("utf-8", "replace")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
+    limit_time(connection)
     return connection
+
+
+def limit_time(connection: sqlite3.Connection, seconds: float | None = None) -> None:
+    """Interrupt statements once this thread has used so many seconds of the CPU from now on.
+
+    Also without a limit, Python gets its turn during a statement, and handles signals.
+    """
+    end = math.inf if seconds is None else time.thread_time() + seconds
+    connection.set_progress_handler(lambda: time.thread_time() > end, _STRIDE)
 
 
 def check_files(path: Path) -> None:
@@ -106,10 +121,13 @@ class Database:
         check_files(path)
         make_private(path)
         self._path = path
+        self._steps = steps
         self._watch: FileWatch | None = None
         self.connection = connect(path, "mode=rw")
         try:
-            version_of(self.connection, SHOWN, steps)  # before anything is changed in it
+            # Before anything is changed in it, and before any of its tables is read.
+            version = version_of(self.connection, SHOWN, steps)
+            check_tables(self.connection, steps[: max(0, version)])
             for statement in (SMALL_PAGES, *_LASTING):
                 self.connection.execute(statement)
             check_content(self.connection)
@@ -148,8 +166,8 @@ class Database:
         """Check the files with a new connection: this one would trust the pages in its cache."""
         connection = connect(self._path, "mode=ro")
         try:
+            check_tables(connection, self._steps)
             check_content(connection)
-            check_tables(connection)
         except sqlite3.DatabaseError as error:
             if is_passing(error):
                 raise

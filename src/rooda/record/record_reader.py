@@ -1,6 +1,7 @@
 """Read the record: while a run writes it, after a run was killed, and on a read-only disk."""
 
 import contextlib
+import functools
 import itertools
 import os
 import shlex
@@ -8,14 +9,14 @@ import shutil
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from rooda.record.database import NAME, PATIENCE, SHOWN, check_files, connect
+from rooda.record.database import NAME, PATIENCE, SHOWN, check_files, connect, limit_time
 from rooda.record.file_watch import beside, has_content
 from rooda.record.rows import (
     INTERRUPTED,
@@ -27,6 +28,7 @@ from rooda.record.rows import (
     RunRow,
     StoreError,
     Value,
+    for_terminal,
     is_run_alive,
     iteration_row,
     run_row,
@@ -34,11 +36,16 @@ from rooda.record.rows import (
 )
 from rooda.record.run_names import LAST, from_end
 from rooda.record.tables import (
+    SELECT_ITERATION_COLUMNS,
     SELECT_ITERATIONS,
+    SELECT_RUN_COLUMNS,
     SELECT_RUNS,
     STEPS,
+    Broken,
     Steps,
     bring_up_to_date,
+    check_tables,
+    has_tables,
     last_known,
     version_of,
 )
@@ -52,6 +59,11 @@ _LOOKS, _PAUSE = 3, 0.05
 _MOST_NAMED = 5
 _PAGE = 20  # rows of one query
 _SHORT = 0.3  # seconds that a view waits for a file that another program has locked
+_LONGEST_QUESTION = 5.0  # seconds of the CPU; a million rows take one
+_LONGEST_ROW = 64 * 1024 * 1024  # bytes
+_MOST_READ = 256 * 1024 * 1024  # characters of the rows of one question
+_MOST_RUNS = 10_000
+_MOST_ITERATIONS = 100_000
 _REFUSED = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
@@ -67,15 +79,18 @@ class RecordReader:
         workspace: Path,
         is_alive: Callable[[RunRow], bool] | None = None,
         steps: Steps = STEPS,
-        mask: Callable[[Any], Any] = lambda row: row,
+        mask: Callable[[Any], Any] | None = None,
         patience: float = PATIENCE,
     ) -> None:
-        """`mask` removes the secrets from a row, for a view. For `patience` see `connect`."""
+        """`mask` removes the secrets from a row, for a view. For `patience` see `connect`.
+
+        Without `mask`, rows are as they were written: they can have control codes.
+        """
         self._patience = patience
         self._path = workspace / STATE_FOLDER / NAME
         self._is_alive = is_alive or (lambda row: is_run_alive(row, workspace))
         self._steps = steps
-        self._mask = mask
+        self._mask = _same if mask is None else _cleaned(mask)
 
     @classmethod
     def for_view(cls, workspace: Path, mask: Callable[[Any], Any]) -> "RecordReader":
@@ -106,7 +121,11 @@ class RecordReader:
         if until is not None:
             conditions.append("julianday(started_at) < julianday(?)")
             values.append(moment(until, is_end=True).isoformat())
-        rows = self._rows(" AND ".join(conditions), values)
+        if status is not None:  # a run at work may turn out to be interrupted
+            conditions.append("status IN (?, ?)")
+            values += [stored(status), RUNNING]
+        most = limit if status is None else None
+        rows = self._rows(" AND ".join(conditions), values, most)
         wanted = (row for row in rows if status in {None, row.status})
         return list(itertools.islice(wanted, limit))
 
@@ -119,8 +138,9 @@ class RecordReader:
         place = from_end(LAST if which is None else which)
         if which is None or place is not None:
             return self._run_from_end(place or 1, procedure)
-        rows = list(self._rows("substr(run, 1, ?) = ?", [len(which), stored(which)]))
-        found = [row for row in rows if row.run == which] or rows
+        found = list(self._rows("run = ?", [stored(which)])) or list(
+            self._rows("substr(run, 1, ?) = ?", [len(which), stored(which)], _MOST_NAMED + 1)
+        )
         if not found:
             raise NoRecord(f"there is no run {which!r} in the record{self._pruned_by(which)}")
         if len(found) > 1:
@@ -167,11 +187,14 @@ class RecordReader:
         """Yield the rows; a query fetches `page` rows, or all of them if that is negative."""
         # The run comes first: once it has ended, its iterations don't change any more.
         is_running = any(row.status == RUNNING for row in self._rows("run = ?", [stored(run)]))
-        select = f"{SELECT_ITERATIONS} WHERE {condition} ORDER BY number, attempt LIMIT ? OFFSET ?"
+        select = f"FROM iterations WHERE {condition} ORDER BY number, attempt LIMIT ? OFFSET ?"
         offset = 0
         while True:
-            asked = [*values, page, offset]
-            found = self._fetch_all(select, asked)
+            asked = [*values, page if page > 0 else _MOST_ITERATIONS + 1, offset]
+            found = self._ask(functools.partial(_iteration_list, select=select, asked=asked))
+            if offset + len(found) > _MOST_ITERATIONS:
+                reason = f"run {run} has more than {_MOST_ITERATIONS} iterations"
+                raise StoreError(_unreadable(Broken(reason), self._path))
             for row in map(iteration_row, found):
                 if row is not None:
                     shown: IterationRow = self._mask(row)
@@ -183,24 +206,28 @@ class RecordReader:
     def headlines(self, runs: Iterable[str]) -> dict[str, str]:
         """The headline of the last good iteration of each of these runs that has one."""
         select = (
-            f"{SELECT_ITERATIONS} WHERE run = ? AND status = 'completed' "
+            "FROM iterations WHERE run = ? AND status = 'completed' "
             "ORDER BY number DESC, attempt DESC LIMIT 1"
         )
         names = list(runs)
 
         def found(connection: sqlite3.Connection) -> list[tuple[str, str]]:
-            asked = (connection.execute(select, [stored(name)]).fetchone() for name in names)
-            rows = (iteration_row(values) for values in asked if values is not None)
+            limit_time(connection)  # there may be many names, and none takes long
+            asked = (
+                values
+                for name in names
+                for values in _iteration_values(connection, select, [stored(name)])
+            )
+            rows = (iteration_row(values) for values in asked)
             return [(one.run, self._mask(one).known_headline) for one in rows if one is not None]
 
         return dict(self._ask(found))
 
-    def _fetch_all(self, select: str, values: list[Value]) -> list[tuple[Value, ...]]:
-        return self._ask(lambda connection: connection.execute(select, values).fetchall())
-
-    def _rows(self, condition: str, values: list[Value]) -> Iterator[RunRow]:
+    def _rows(
+        self, condition: str, values: list[Value], most: int | None = None
+    ) -> Iterator[RunRow]:
         """The newest first, each as it is by now."""
-        for row in self._fetch(condition, values):
+        for row in self._fetch(condition, values, most):
             if row.status != RUNNING or self._is_alive(row):
                 yield row
                 continue
@@ -208,11 +235,18 @@ class RecordReader:
             for again in self._fetch("run = ?", [stored(row.run)]):
                 yield self._interrupted(again) if again.status == RUNNING else again
 
-    def _fetch(self, condition: str, values: list[Value]) -> Iterator[RunRow]:
-        order = "ORDER BY julianday(started_at) DESC, rowid DESC"
-        select = f"{SELECT_RUNS} WHERE {condition} {order}"
-        found = self._ask(lambda connection: connection.execute(select, values).fetchall())
-        return (self._mask(row) for row in map(run_row, found) if row is not None)
+    def _fetch(
+        self, condition: str, values: list[Value], most: int | None = None
+    ) -> Iterator[RunRow]:
+        order = "ORDER BY julianday(started_at) DESC, rowid DESC LIMIT ?"
+        select = f"FROM runs WHERE {condition} {order}"
+        asked = [*values, max(_MOST_RUNS, most or 0)]
+
+        def found(connection: sqlite3.Connection) -> list[RunRow]:
+            rows = map(run_row, _run_values(connection, select, asked))
+            return list(itertools.islice((row for row in rows if row is not None), most))
+
+        return map(self._mask, self._ask(found))
 
     def _interrupted(self, row: RunRow) -> RunRow:
         last = self._ask(lambda connection: [last_known(connection, row.run)])
@@ -229,9 +263,73 @@ class RecordReader:
             except FileNotFoundError:
                 return []
             except (OSError, sqlite3.Error) as error:
-                if looks == _LOOKS:
+                if looks == _LOOKS or _is_interrupt(error):
                     raise StoreError(_unreadable(error, self._path)) from None
             time.sleep(_PAUSE)
+
+
+def _same(row: Any) -> Any:
+    return row
+
+
+def _cleaned(mask: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda row: mask(for_terminal(row))
+
+
+def _is_interrupt(error: Exception) -> bool:
+    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT
+
+
+def _run_values(
+    connection: sqlite3.Connection, select: str, asked: Sequence[Value]
+) -> Iterator[Sequence[Value]]:
+    """Yield the runs that a query finds; the query begins with FROM."""
+    return _values(connection, f"SELECT rowid {select}", asked, (SELECT_RUNS, SELECT_RUN_COLUMNS))
+
+
+def _iteration_values(
+    connection: sqlite3.Connection, select: str, asked: Sequence[Value]
+) -> Iterator[Sequence[Value]]:
+    """Yield the iterations that a query finds; the query begins with FROM."""
+    selects = (SELECT_ITERATIONS, SELECT_ITERATION_COLUMNS)
+    return _values(connection, f"SELECT rowid {select}", asked, selects)
+
+
+def _iteration_list(
+    connection: sqlite3.Connection, select: str, asked: Sequence[Value]
+) -> list[Sequence[Value]]:
+    return list(_iteration_values(connection, select, asked))
+
+
+def _values(
+    connection: sqlite3.Connection, select: str, asked: Sequence[Value], selects: tuple[str, str]
+) -> Iterator[Sequence[Value]]:
+    """Yield rows one by one: forged ones can be large. Of a row that is too large, the columns."""
+    found = connection.execute(select, asked).fetchall()
+    limit_time(connection)  # only single rows are read from here on
+    size = 0
+    for place in found:
+        row = _row(connection, selects, place)
+        if row is not None:
+            data = row[-1]
+            size += len(data) if isinstance(data, str | bytes) else 0
+            if size > _MOST_READ:
+                raise Broken(f"its rows have more than {_MOST_READ // 1024**2} MB")
+            yield row
+
+
+def _row(
+    connection: sqlite3.Connection, selects: tuple[str, str], place: Sequence[Value]
+) -> Sequence[Value] | None:
+    for select in selects:
+        try:
+            found: Sequence[Value] | None = connection.execute(
+                f"{select} WHERE rowid = ?", place
+            ).fetchone()
+        except sqlite3.DataError:  # too large
+            continue
+        return found
+    return None
 
 
 def moment(text: str, *, is_end: bool = False) -> datetime:
@@ -262,7 +360,13 @@ def _unreadable(error: Exception, file: Path) -> str:
         advice = f"chmod -R u+rwX {shlex.quote(str(file.parent))}"
         return f"`{SHOWN}` can't be read (Permission denied); allow it with `{advice}`"
     reason = (isinstance(error, OSError) and error.strerror) or str(error)
-    return f"`{SHOWN}` can't be read ({reason}); if it is broken, the next run starts a new one"
+    if _is_interrupt(error):
+        reason = "a query takes too long"
+    name = shlex.quote(str(file))
+    return (
+        f"`{SHOWN}` can't be read ({reason}); if it is broken, the next run starts a new one, "
+        f"or move it away: mv {name} {shlex.quote(f'{file}.broken')}"
+    )
 
 
 def _is_forbidden(file: Path) -> bool:
@@ -279,9 +383,17 @@ def opened(path: Path, steps: Steps, patience: float) -> Iterator[sqlite3.Connec
     """A connection with today's tables. Raises FileNotFoundError, NewerSchema, sqlite3.Error."""
     connection = _open(path, patience)
     try:
-        if version_of(connection, SHOWN, steps) < len(steps):
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_ROW)
+        limit_time(connection, _LONGEST_QUESTION)
+        version = version_of(connection, SHOWN, steps)
+        if version <= 0 and has_tables(connection):
+            raise Broken("it is not rooda's")
+        if version < len(steps):
+            check_tables(connection, steps[: max(0, version)])
             connection = _in_memory(connection)
             bring_up_to_date(connection, SHOWN, steps)
+        connection.execute("BEGIN")  # nobody changes the tables between the check and the question
+        check_tables(connection, steps)
         yield connection
     finally:
         connection.close()

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, field, to_builtins
 from msgspec.json import encode as json_encode
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
 
 from rooda.agents.agent_report import Tokens
 from rooda.iteration.headline import headline_of
@@ -45,6 +45,7 @@ from rooda.loop.work_events import (
 )
 from rooda.process.events import NamedProcess, TranscriptTrimmed
 from rooda.record.given_flags import GivenFlags
+from rooda.text.controls import one_line
 from rooda.workspace.lock import is_locked_by
 from rooda.workspace.lock_note import ProcessIdentity
 from rooda.workspace.state_folder import is_run
@@ -55,6 +56,8 @@ UNFINISHED = ("pending", "pre_hooks", "executing", "post_hooks")
 KILLED = "rooda was killed"
 
 Value = str | bytes | int | float | None
+TOO_LARGE: Final = "it is too large"
+_MOST_PARTS = 1_000_000  # of JSON: an empty list takes three bytes as text, and 56 in memory
 _LONGEST_NUMBER = 18  # digits; a longer one does not fit into SQLite's integers either
 
 
@@ -262,6 +265,11 @@ _RUN_COLUMNS: Final = (
     *("boot", "workspace"),
 )
 _ITERATION_COLUMNS: Final = ("run", "number", "attempt", "status", "started_at", "ended_at")
+# Views print these as they are; rooda writes no control codes into them.
+_SHOWN: Final = (
+    *("procedure", "status", "started_at", "ended_at", "host", "rule", "signal", "kind"),
+    *("verdict", "agent", "adapter", "model", "session_id"),
+)
 _INTEGERS: Final = frozenset({"pid", "number", "attempt"})
 _UNREADABLE: Final = "unreadable"
 
@@ -271,6 +279,13 @@ _Row = TypeVar("_Row", RunRow, IterationRow)
 def is_run_alive(row: RunRow, workspace: Path) -> bool:
     """Whether the run, in the record of this workspace, is still at work."""
     return row.process.is_alive(lambda: is_locked_by(workspace, row.run))
+
+
+def for_terminal(row: _Row) -> _Row:
+    """Return the row without control codes in the fields that views print as they are."""
+    texts = {name: getattr(row, name) for name in _SHOWN if name in row.__struct_fields__}
+    clean = {name: one_line(text) for name, text in texts.items() if text}
+    return row if clean.items() <= texts.items() else replace(row, **clean)
 
 
 def run_values(row: RunRow) -> tuple[Value, ...]:
@@ -314,8 +329,11 @@ def _json(data: dict[str, Any]) -> str:
 def _read(kind: type[_Row], names: Sequence[str], values: Sequence[Any]) -> _Row | None:
     try:
         columns = dict(zip((*names, "data"), values, strict=True))
-        data = _data(columns.pop("data"))
+        stored_data = columns.pop("data")
         read = {name: _column(name, value) for name, value in columns.items()}
+        if stored_data is None:  # the reader left it out
+            return convert(read | {_UNREADABLE: {"data": TOO_LARGE}}, kind)
+        data = _data(stored_data)
         return _typed(kind, data, read)
     except (ValueError, TypeError, OverflowError, RecursionError):
         return None
@@ -384,9 +402,10 @@ def _text(value: object) -> str:
 
 
 def _data(value: object) -> dict[str, Any]:
-    found = json.loads(
-        _text(value), parse_int=_whole, parse_float=_finite, parse_constant=lambda _: None
-    )
+    text = _text(value)
+    if len(text) > _MOST_PARTS and sum(map(text.count, ",[{")) > _MOST_PARTS:
+        raise ValueError("too many parts")
+    found = json.loads(text, parse_int=_whole, parse_float=_finite, parse_constant=lambda _: None)
     if not isinstance(found, dict):
         raise TypeError("not an object")
     return found

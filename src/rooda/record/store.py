@@ -19,8 +19,18 @@ from rooda.record.rows import (
     run_row,
     stored,
 )
-from rooda.record.tables import SELECT_RUNS, STEPS, Broken, NewerSchema, Steps, last_known
+from rooda.record.tables import (
+    SELECT_RUN_COLUMNS,
+    SELECT_RUNS,
+    STEPS,
+    Broken,
+    NewerSchema,
+    Steps,
+    last_known,
+)
 from rooda.workspace.state_folder import make_state_folder
+
+_MOST_RUNS = 20_000  # that one start looks at; an agent can have added millions
 
 
 class Store:
@@ -81,23 +91,29 @@ class Store:
         if self._attempt(self._memory.write):
             self._memory.settle()
 
-    def runs(self) -> list[RunRow]:
-        """Every run, oldest first."""
+    def runs(self, condition: str = "1", *values: str) -> list[RunRow]:
+        """The runs, oldest first; of too many, the oldest ones. Without a condition: columns."""
         found: list[RunRow] = []
+        columns = SELECT_RUNS if values else SELECT_RUN_COLUMNS
+        select = f"{columns} WHERE {condition} ORDER BY rowid LIMIT {_MOST_RUNS}"
 
         def read(connection: sqlite3.Connection) -> None:
-            rows = map(run_row, connection.execute(f"{SELECT_RUNS} ORDER BY rowid"))
-            found[:] = [row for row in rows if row is not None]
+            asked = connection.execute(select, [stored(value) for value in values])
+            found[:] = [row for row in map(run_row, asked) if row is not None]
 
         self._attempt(read)
         return found
+
+    def has(self, run: str) -> bool:
+        """Whether the record has a run of this name."""
+        return bool(self.runs("run = ?", run))
 
     def close_stale(self, is_alive: Callable[[RunRow], bool]) -> list[str]:
         """Mark runs whose process was killed as interrupted; return their names."""
         stale = [
             row.run
-            for row in self.runs()
-            if row.status == RUNNING and not self._memory.has(row.run) and not is_alive(row)
+            for row in self.runs("status = ?", RUNNING)
+            if not self._memory.has(row.run) and not is_alive(row)
         ]
         is_done = not stale or self._attempt(lambda connection: _interrupt(connection, stale))
         return stale if is_done else []
@@ -157,7 +173,7 @@ class Store:
         """Replace the database: the readable rows of the old one, and those of the current run."""
 
         def fill(connection: sqlite3.Connection) -> None:
-            repair.copy_rows(old.connection, connection)
+            repair.copy_rows(old.connection, connection, self._steps)
             self._memory.unsettle()
             self._memory.write(connection)
 

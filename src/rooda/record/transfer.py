@@ -72,6 +72,14 @@ class TransferError(Exception):
     """The run can't be exported or imported; the message says why."""
 
 
+class StartedAs(Struct, frozen=True):
+    """How the caller knows that a run was started. It replaces what a document says."""
+
+    run: str
+    procedure: str
+    given: GivenFlags
+
+
 class _Document(Struct, frozen=True, forbid_unknown_fields=True):
     """An exported run. A row is a list: its columns, and its other fields as an object."""
 
@@ -172,14 +180,20 @@ class _Imported(Struct, frozen=True):
     notes: tuple[UserNote, ...]
 
 
-def import_run(workspace: Path, data: bytes) -> str:
+def import_run(workspace: Path, data: bytes, started: StartedAs | None = None) -> str:
     """Put an exported run into the record, and return its name. Raises TransferError.
 
     A run of the same name is replaced; files of it stay where they are. The folder with the record
-    is made if it is missing.
+    is made if it is missing. `rooda resume` runs the flags of the document, commands included,
+    unless the caller gives its own with `started`.
     """
     found = _read(data)
     name = found.run.run
+    if started is not None:
+        if name != started.run:
+            raise TransferError(f"the document has the run {name}, and not {started.run}")
+        known = replace(found.run, procedure=started.procedure, given=started.given)
+        found = replace(found, run=known)
     _refuse_active(workspace, name)
     troubles: list[str] = []
     try:

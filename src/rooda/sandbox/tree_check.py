@@ -1,7 +1,6 @@
 """Checks a work tree after programs ran in the sandbox, and makes it safe for programs outside."""
 
 import contextlib
-import errno
 import os
 import shutil
 import stat
@@ -14,6 +13,8 @@ from rooda.sandbox.tree_findings import Action, Finding, Found, compare
 from rooda.sandbox.tree_walk import Places, look
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.pin import Pin
+from rooda.workspace.put_back import move_aside
+from rooda.workspace.real_folders import FOLDER, real_folder
 from rooda.workspace.state_folder import STATE_FOLDER, make_folders
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import work_tree
@@ -21,6 +22,7 @@ from rooda.workspace.work_tree import work_tree
 REMOVED = "removed"  # the folder for what was removed, in the folder of the iteration
 _HUSKY = ".husky"
 _SET_ID = stat.S_ISUID | stat.S_ISGID
+_PLAIN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Handled(Struct, frozen=True):
@@ -102,7 +104,7 @@ class TreeCheck:
             case Action.REMOVED:
                 return self._remove(found, f"{place}/{REMOVED}")
             case Action.CLEARED:
-                return self._settle(found, _clear_bits)
+                return self._settle(found, self._clear_bits)
             case Action.EXCLUDED:
                 self.excluded = frozenset(map(self._name, found.paths))
                 new = [path for path in found.paths if path not in self._told]
@@ -127,21 +129,34 @@ class TreeCheck:
         return handled + ([self._handled(found, Action.REFUSED, failed)] if failed else [])
 
     def _move(self, path: str, place: str) -> None:
-        """Move a file, a link or a folder into the record, below its name in the work tree."""
-        name = self._name(path).strip("/").replace("../", "")
-        above = os.path.dirname(name)  # noqa: PTH120 - text
-        target = os.path.join(make_folders(self._workspace, place), above)  # noqa: PTH118
-        Path(target).mkdir(mode=0o700, parents=True, exist_ok=True)
-        target = _free(f"{target}/{os.path.basename(name)}")  # noqa: PTH119
-        found = os.lstat(path)
-        if stat.S_ISDIR(found.st_mode):
-            os.chmod(path, stat.S_IMODE(found.st_mode) | stat.S_IRWXU)  # noqa: PTH101
-        try:
-            os.rename(path, target)  # noqa: PTH104
-        except OSError as error:
-            if error.errno != errno.EXDEV:
-                raise
-            shutil.move(path, target)  # git's folder is on another file system
+        """Move a file, a link or a folder into the record, under a number and its last name.
+
+        A flat name: what was moved before may be a link that leads out of the record.
+        """
+        with self._above(path) as (parent, name):
+            target = os.open(make_folders(self._workspace, place), FOLDER)
+            try:
+                move_aside(parent, name, target, _keep_copy)
+            finally:
+                os.close(target)
+
+    def _clear_bits(self, path: str) -> None:
+        with self._above(path) as (parent, name):
+            fd = os.open(name, _PLAIN, dir_fd=parent)
+            try:
+                os.fchmod(fd, stat.S_IMODE(os.fstat(fd).st_mode) & ~_SET_ID)
+            finally:
+                os.close(fd)
+
+    @contextlib.contextmanager
+    def _above(self, path: str) -> Iterator[tuple[int, str]]:
+        """Yield the open folder above a path, reached without links, and the last name."""
+        places = self._places
+        tops = (places.git_folder, places.shared, places.top)
+        top = next(one for one in tops if one and path.startswith(f"{one}/"))
+        folder, _, name = path.removeprefix(f"{top}/").rpartition("/")
+        with real_folder(Path(top), folder) as parent:
+            yield parent, name
 
     def _handled(
         self, found: Found, action: Action, paths: Sequence[str], place: str = ""
@@ -153,18 +168,9 @@ class TreeCheck:
         return path.removeprefix(f"{self._places.top}/")
 
 
-def _clear_bits(path: str) -> None:
-    mode = stat.S_IMODE(os.lstat(path).st_mode)
-    os.chmod(path, mode & ~_SET_ID)  # noqa: PTH101
-
-
-def _free(path: str) -> str:
-    """Return the path, or one with a number if there is something already."""
-    number, free = 1, path
-    while os.path.lexists(free):
-        number += 1
-        free = f"{path}.{number}"
-    return free
+def _keep_copy(parent: int, name: str, target: int, new: str) -> None:
+    """Move to another file system: that of git's folder is not that of the record."""
+    shutil.move(f"/proc/self/fd/{parent}/{name}", f"/proc/self/fd/{target}/{new}")
 
 
 def _hook_folders(top: Path, tools: Tools) -> Iterator[str]:

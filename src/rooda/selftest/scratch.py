@@ -114,7 +114,7 @@ class Scratch:
         """Write the script, and return the flags that make it the agent."""
         file = self.folder / "agent.py"
         file.write_text(script, encoding="utf-8")
-        return ("--ai-cmd", shlex.join([sys.executable, "-S", str(file), *words]))
+        return ("--ai-cmd", shlex.join([sys.executable, "-I", "-S", str(file), *words]))
 
     def shell_agent(self, *bodies: str) -> tuple[str, ...]:
         """Return the flags for an agent that runs the n-th body at its n-th start."""

@@ -164,6 +164,7 @@ class _Builder:
                 :_MOST_NAMED
             ],
             commit=row.commit.commit if row.commit else None,
+            commit_holds=row.commit.holds[:_MOST_NAMED] if row.commit else (),
             commits=max(0, row.commits or 0) + (row.commit is not None),
             pushed=row.push is not None,
             agent=(row.agent or "")[:_LONGEST_WORD],

@@ -134,6 +134,8 @@ def files_of(one: IterationSummary) -> str:
 
 def commit_of(one: IterationSummary) -> str:
     """Return the commit of rooda, or how many the agent made."""
+    if one.commit_holds:
+        return f"{short(one.commit)} (with {', '.join(map(str, one.commit_holds))})"
     return short(one.commit) or (f"{one.commits} by agent" if one.commits else "")
 
 

@@ -142,6 +142,7 @@ class IterationSummary(Struct, frozen=True, kw_only=True):
     tree: str | None = None  # the snapshot of the work tree after it
     tree_before: str | None = None
     is_kept: bool = False  # rooda kept a snapshot of that tree
+    commit_holds: tuple[int, ...] = ()  # failed iterations whose work is in the commit
 
     @property
     def confirmation(self) -> str:

@@ -7,7 +7,11 @@ from collections.abc import Iterator, Mapping
 
 from rooda.text.service_addresses import secrets_of
 
-_SECRET_NAME = re.compile(r"key|token(?!s\b)|secret|passw|credential|auth(?!or)", re.IGNORECASE)
+_SECRET_NAME = re.compile(
+    r"key|token(?!s\b)|secret|passw|passphrase|credential|auth(?!or(?!i[sz]))|bearer|cookie"
+    r"|(?<![a-z])(?:pass|pat)(?![a-z])",
+    re.IGNORECASE,
+)
 _PLACE_NAME = re.compile(r"_(?:FILE|PATH|DIR|SOCK|HOME)$", re.IGNORECASE)
 _PASSWORD = re.compile(r"://[^/\s:@]*+:([^/\s@]++)@")
 

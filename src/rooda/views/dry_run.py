@@ -95,4 +95,4 @@ def _prompt(plan: Plan) -> Iterator[str]:
 
 
 def _ready(command: Sequence[str]) -> str:
-    return f"Dry-run complete. Ready to execute: {shlex.join(command)}"
+    return f"Dry-run complete. Ready to execute: {shlex.join(map(without_secret_values, command))}"

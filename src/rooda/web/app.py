@@ -72,7 +72,8 @@ class Pages(Struct):
         """All runs."""
 
         def make_page() -> str:
-            return fragments.run_list(self.cards.cards(), has_fleet=self.fleets.are_there())
+            cards, has_fleet = self.cards.cards(), self.fleets.are_there()
+            return fragments.run_list(cards, self.cards.troubles, has_fleet=has_fleet)
 
         return await self._page(make_page)
 

@@ -41,7 +41,7 @@ class RunsFeed:
         if cards is self._last:
             return []
         self._last = cards
-        return self._sent.new(fragments.list_parts(cards))
+        return self._sent.new(fragments.list_parts(cards, self._cards.troubles))
 
     def close(self) -> None:
         """Nothing is open."""

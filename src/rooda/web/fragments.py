@@ -24,19 +24,22 @@ def index() -> str:
     return _render("index")
 
 
-def run_list(cards: Sequence[RunCard], *, has_fleet: bool) -> str:
+def run_list(cards: Sequence[RunCard], troubles: Sequence[str] = (), *, has_fleet: bool) -> str:
     """Return the page with all runs."""
-    return _render("runs", parts=_joined(list_parts(cards).values()), has_fleet=has_fleet)
+    parts = _joined(list_parts(cards, troubles).values())
+    return _render("runs", parts=parts, has_fleet=has_fleet)
 
 
-def list_parts(cards: Sequence[RunCard]) -> dict[str, str]:
-    """Return the parts of that page which change."""
+def list_parts(cards: Sequence[RunCard], troubles: Sequence[str] = ()) -> dict[str, str]:
+    """Return the parts of that page which change; `troubles` are records that can't be read."""
     at_work = [card for card in cards if card.is_at_work]
     ended = [card for card in cards if not card.is_at_work]
     is_cut = len(cards) == MOST
     return {
         "at-work": _render("at_work", cards=at_work),
-        "ended": _render("ended", cards=ended, is_cut=is_cut, is_empty=not cards),
+        "ended": _render(
+            "ended", cards=ended, is_cut=is_cut, is_empty=not cards, troubles=troubles
+        ),
     }
 
 

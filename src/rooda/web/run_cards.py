@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -22,6 +23,8 @@ MOST = 100  # runs
 _PACE = 1.0  # seconds between two looks at the records, at least
 _OLDEST = 5.0  # seconds: the durations of runs at work grow
 _RARELY = 30.0
+_LONGEST = 5.0  # seconds for one record in one look; the other runs of it wait for the next look
+_SLOW = "its record takes long to read, so some of its runs are missing here"
 
 
 class RunCard(Struct, frozen=True):
@@ -56,6 +59,8 @@ class RunCards:
         self._masker = sources.masker()
         self._kept: dict[tuple[str, str, str | None], RunCard] = {}
         self._cards: Sequence[RunCard] = ()
+        self.troubles: Sequence[str] = ()  # the work trees whose record can't be read, and why
+        self._spent: dict[Path, float] = {}  # seconds that the records took in this look
         self._seen: object = None
         self._at = 0.0
         self._lock = threading.Lock()  # two threads must not use the masker at once
@@ -66,8 +71,17 @@ class RunCards:
             if self._is_outdated():
                 self._seen = self._trace()
                 self._at = time.monotonic()
-                runs = machine_runs(self._masker, self._sources.environ, MOST)
+                troubles: list[str] = []
+
+                def note(tree: Path, why: str) -> None:
+                    troubles.append(f"{tree}: {why}")
+
+                self._spent.clear()
+                environ = self._sources.environ
+                runs = machine_runs(self._masker, environ, MOST, on_trouble=note)
                 self._cards = [card for card in map(self._card, runs) if card is not None]
+                slow = [tree for tree, spent in self._spent.items() if spent > _LONGEST]
+                self.troubles = [*troubles, *(f"{tree}: {_SLOW}" for tree in slow)]
             return self._cards
 
     def _is_outdated(self) -> bool:
@@ -81,7 +95,12 @@ class RunCards:
         name = (run.key, run.row.run, run.row.ended_at)
         found = self._kept.get(name)
         if found is None or found.status != run.row.status:
+            spent = self._spent.setdefault(run.tree, 0.0)
+            if spent > _LONGEST:
+                return found
+            began = time.monotonic()
             found = _read(run, self._masker)
+            self._spent[run.tree] = spent + time.monotonic() - began
             if found is not None and not found.is_at_work:
                 self._kept[name] = found
         return found

@@ -6,22 +6,35 @@ the work tree, so that no filter of the repository runs; there is no `.git`.
 """
 
 import contextlib
+import errno
 import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 
 from msgspec import Struct
 
+from rooda.text.plain_files import NotPlainFileError
 from rooda.workspace.git import Git, GitError, GitStoppedError
+from rooda.workspace.real_folders import (
+    is_path_in_tree,
+    make_new_link,
+    open_real_file,
+    read_real_link,
+    real_folder,
+    write_new_file,
+)
 from rooda.workspace.tools import Tools
 
 _PREFIX = "rooda-clean"
 _LIST = ("ls-files", "--stage", "-v", "-z", "--full-name")
 _LINK, _REPOSITORY, _PROGRAM = "120000", "160000", "100755"
+# The file is gone, or a link or another kind of file is in its place or above it.
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO)
 _AT_ONCE = 200  # contents that git prints in one go
 
 
@@ -60,26 +73,37 @@ def remove_copies(top: Path) -> None:
                     _remove(Path(entry.path))
 
 
-def copy_files(git: Git, tools: Tools, top: Path, to: Path) -> int:
+class BadNameError(GitError):
+    """The index has a name that git does not allow: an agent has written it."""
+
+
+def copy_files(
+    git: Git, tools: Tools, top: Path, to: Path, place: str = "", *, nested: bool = False
+) -> int:
     """Copy the files in the index of `git` from the work tree; return how many there are.
 
-    A submodule is copied as it is now. Raises GitError and OSError.
+    A submodule (`nested`, at `place` below the top) is copied as it is now. Raises GitError and
+    OSError. Names, links and folders are under the agent's control: rooda follows none of them.
     """
     entries = _entries(git)
-    by_name = {one.name: one for one in entries}
-    from_index: list[_Entry] = []
+    for one in entries:
+        if not is_path_in_tree(one.name):
+            raise BadNameError(f"the index of git has a name that git does not allow: {one.name!r}")
+    by_name = {f"{place}{one.name}": one for one in entries}
+    from_index: dict[str, _Entry] = {}
     files = 0
     for name in git.while_wanted(by_name):
         one = by_name[name]
-        source, target = top / name, to / name
         if one.mode == _REPOSITORY:
-            target.mkdir(parents=True, exist_ok=True)
-            files += _copy_submodule(tools, source, target)
+            with real_folder(to, name, make=True):
+                pass
+            files += _copy_submodule(tools, top, to, name)
             continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if one.is_pinned or not _copy(source, target, one.mode):
-            from_index.append(one)
+        if one.is_pinned or not _copy(top, to, name, one.mode):
+            from_index[name] = one
         files += 1
+    if nested:  # its `.git` may lead to another repository, whose contents are not for the agent
+        return files - len(from_index)
     _write_contents(git, from_index, to)
     return files
 
@@ -97,33 +121,40 @@ def _entries(git: Git) -> list[_Entry]:
     return found
 
 
-def _copy_submodule(tools: Tools, source: Path, target: Path) -> int:
+def _copy_submodule(tools: Tools, top: Path, to: Path, name: str) -> int:
     """Copy the tracked files of a submodule; one that is not checked out stays an empty folder."""
-    if source.is_symlink() or not (source / ".git").exists():
+    try:
+        with real_folder(top, name) as folder:
+            os.lstat(".git", dir_fd=folder)
+    except OSError:
         return 0
     try:
-        return copy_files(Git(source, tools), tools, source, target)
-    except GitStoppedError:
+        return copy_files(Git(top / name, tools), tools, top, to, f"{name}/", nested=True)
+    except (GitStoppedError, BadNameError):
         raise
     except GitError:
         return 0
 
 
-def _copy(source: Path, target: Path, mode: str) -> bool:
+def _copy(top: Path, to: Path, name: str, mode: str) -> bool:
     """Copy one file; return whether it is on disk."""
     try:
-        if mode == _LINK:
-            # Without links (`core.symlinks=false`) the file contains the path.
-            is_link = source.is_symlink()
-            path = os.readlink(source) if is_link else os.fsdecode(source.read_bytes())  # noqa: PTH115
-            target.symlink_to(path)
+        target = read_real_link(top, name)
+        if mode == _LINK and target is not None:
+            make_new_link(to, name, target)
             return True
-        if source.is_symlink():
+        if target is not None:
             return False
-        shutil.copyfile(source, target, follow_symlinks=False)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return False
-    target.chmod(_permissions(mode))
+        file = open_real_file(top, name)
+    except OSError as error:
+        if error.errno in _NOT_THERE or isinstance(error, NotPlainFileError):
+            return False
+        raise
+    with file:
+        if mode == _LINK:  # without links (`core.symlinks=false`) the file contains the path
+            make_new_link(to, name, file.read())
+        else:
+            write_new_file(to, name, file, _permissions(mode))
     return True
 
 
@@ -131,24 +162,23 @@ def _permissions(mode: str) -> int:
     return 0o755 if mode == _PROGRAM else 0o644
 
 
-def _write_contents(git: Git, entries: list[_Entry], to: Path) -> None:
+def _write_contents(git: Git, entries: Mapping[str, _Entry], to: Path) -> None:
     """Write files as the index has them, such as those outside of a sparse checkout."""
-    for start in range(0, len(entries), _AT_ONCE):
-        some = entries[start : start + _AT_ONCE]
-        asked = "".join(f"{one.content}\n" for one in some).encode()
+    waiting = [*entries.items()]
+    for start in range(0, len(waiting), _AT_ONCE):
+        some = waiting[start : start + _AT_ONCE]
+        asked = "".join(f"{one.content}\n" for _, one in some).encode()
         printed = git("cat-file", "--batch", given=asked)
-        for one in some:
+        for name, one in some:
             head, _, rest = printed.partition(b"\n")
             if not head.split(b" ")[-1].isdigit():
-                raise GitError(f"git cat-file: {one.name} is missing in the repository")
+                raise GitError(f"git cat-file: {name} is missing in the repository")
             size = int(head.split(b" ")[-1])
             content, printed = rest[:size], rest[size + 1 :]
-            path = to / one.name
             if one.mode == _LINK:
-                path.symlink_to(os.fsdecode(content))
+                make_new_link(to, name, content)
             else:
-                path.write_bytes(content)
-                path.chmod(_permissions(one.mode))
+                write_new_file(to, name, BytesIO(content), _permissions(one.mode))
 
 
 def _name(top: Path) -> str:

@@ -5,14 +5,12 @@ perhaps in a folder above, with files that the user does not want to publish.
 """
 
 import contextlib
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from msgspec import Struct
-
 from rooda.workspace.git import Git, GitError, GitInterruptedError
 from rooda.workspace.git_files import changed_link, links_in
+from rooda.workspace.held_folders import HeldFolders
 from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.tools import Tools
 
@@ -21,20 +19,6 @@ _WATCHED = (
     r"|credential\..*|http\..*|remote\..*\.(receivepack|vcs|proxy)|push\.recursesubmodules"
     r"|url\..*)$"
 )
-
-
-class _Held(Struct, frozen=True):
-    """An open folder: while it is open, the system can't reuse its inode."""
-
-    path: Path
-    fd: int
-
-    def is_same(self) -> bool:
-        """Return whether the path still leads to this folder."""
-        try:
-            return os.path.samestat(self.path.stat(), os.fstat(self.fd))
-        except OSError:
-            return False
 
 
 class Pin:
@@ -46,9 +30,7 @@ class Pin:
         self.common = found.common
         self._folder = folder
         self._tools = tools
-        self._held = [
-            _hold(path) for path in dict.fromkeys((found.top, self.git_dir, found.common))
-        ]
+        self._held = HeldFolders((found.top, self.git_dir, found.common))
         self._links = found.links
         self._remotes = _push_addresses(Git(folder, tools))
         self.settings = _watched_settings(Git(folder, tools))
@@ -67,15 +49,12 @@ class Pin:
 
     def close(self) -> None:
         """Close the folders at the end of the run."""
-        for held in self._held:
-            os.close(held.fd)
-        self._held = []
+        self._held.close()
 
     def trouble(self) -> str:
         """Return what changed since the start of the run, in words; empty if nothing did."""
-        for held in self._held:
-            if not held.is_same():
-                return f"{held.path} was deleted or replaced during the run"
+        if (gone := self._held.replaced()) is not None:
+            return f"{gone} was deleted or replaced during the run"
         try:
             now = Repository.find(self._folder, self._tools)
         except GitInterruptedError:
@@ -127,10 +106,6 @@ class Pin:
     def note_checked(self, remote: str, commit: str) -> None:
         """Note that a commit, with all before it, is fit for a push to a remote."""
         self._checked[remote] = commit
-
-
-def _hold(path: Path) -> _Held:
-    return _Held(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
 
 
 def _push_addresses(git: Git) -> Mapping[str, str]:

@@ -5,17 +5,36 @@ work tree. What is in the way moves to another folder if that is possible.
 """
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from rooda.workspace.kept_file import KeptFile
+from rooda.workspace.real_folders import FOLDER, NEW
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _USUAL_FOLDER = 0o755
 _LONGEST_NAME = 100  # bytes of the name of a file that was in the way
+
+
+def move_aside(
+    parent: int, name: str, target: int, otherwise: Callable[[int, str, int, str], None]
+) -> None:
+    """Move what has this name in an open folder to another one, under a new flat name.
+
+    `otherwise` does it where the two are on different file systems. Raises OSError.
+    """
+    _loosen(parent, name)
+    end, number = os.fsdecode(os.fsencode(name)[-_LONGEST_NAME:]), 1
+    while _status(target, f"{number}-{end}") is not None:
+        number += 1
+    try:
+        os.rename(name, f"{number}-{end}", src_dir_fd=parent, dst_dir_fd=target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        otherwise(parent, name, target, f"{number}-{end}")
 
 
 class Aside:
@@ -23,20 +42,17 @@ class Aside:
 
     def __init__(self, make: Callable[[], str]) -> None:
         self._make = make
-        self._number = 0
 
     def take(self, parent: int, name: str) -> None:
         """Move what has this name in an open folder. Raises OSError."""
-        _loosen(parent, name)
-        self._number += 1
-        end = os.fsdecode(os.fsencode(name)[-_LONGEST_NAME:])
         try:
-            target = os.open(self._make(), _FOLDER)
+            target = os.open(self._make(), FOLDER)
             try:
-                os.rename(name, f"{self._number}-{end}", src_dir_fd=parent, dst_dir_fd=target)
+                move_aside(parent, name, target, lambda *_: _delete(parent, name))
             finally:
                 os.close(target)
-        except OSError:  # the folder is on another disk, or an agent has damaged it
+        except OSError:  # an agent has damaged the folder
+            _loosen(parent, name)
             _delete(parent, name)
 
 
@@ -49,7 +65,7 @@ def put_back(top: Path, name: str, kept: KeptFile, modes: Mapping[str, int], asi
     with contextlib.ExitStack() as closing:
         if "" in modes and stat.S_IMODE(top.stat().st_mode) != modes[""]:
             top.chmod(modes[""])
-        parent = os.open(top, _FOLDER)
+        parent = os.open(top, FOLDER)
         closing.callback(os.close, parent)
         for above, part in _steps(folder):
             parent = _enter(parent, part, modes.get(above, _USUAL_FOLDER), aside)
@@ -78,7 +94,7 @@ def _enter(parent: int, name: str, mode: int, aside: Aside) -> int:
             _give(parent, name, (above.st_uid, above.st_gid))
     if found is None or stat.S_IMODE(found.st_mode) != mode:
         _set_mode(parent, name, mode)
-    return os.open(name, _FOLDER, dir_fd=parent)
+    return os.open(name, FOLDER, dir_fd=parent)
 
 
 def _write(parent: int, name: str, kept: KeptFile, aside: Aside) -> None:
@@ -87,7 +103,7 @@ def _write(parent: int, name: str, kept: KeptFile, aside: Aside) -> None:
         if kept.is_link:
             os.symlink(kept.content, os.fsencode(draft), dir_fd=parent)
         else:
-            fd = os.open(draft, _NEW, 0o600, dir_fd=parent)
+            fd = os.open(draft, NEW, 0o600, dir_fd=parent)
             with os.fdopen(fd, "wb") as file:
                 file.write(kept.content)
                 file.flush()

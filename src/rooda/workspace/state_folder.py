@@ -24,7 +24,7 @@ PROMPT, STDOUT, STDERR = "prompt.md", "stdout.log", "stderr.log"
 ORDER, VERIFY = "order.bin", "verify.log"  # the order of the streams; what `verify` printed
 REPLACED = "replaced"  # what the agent had put in place of protected files
 CLEAN_CHECK = "verify-clean.log"  # what `verify.clean` printed
-SESSION, UNTRACKED = "session.log", "untracked"  # of a whole run
+SESSION, UNTRACKED, LEFT = "session.log", "untracked", "left"  # of a whole run
 
 
 # A run's name is also the name of its folder: no dot at the beginning, and no slash.

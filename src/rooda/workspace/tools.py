@@ -280,6 +280,10 @@ class Tools:
             self._closing_since = now
         return 0.0 if signals.is_urgent else _LAST_MOMENT - (now - self._closing_since)
 
+    def begin_last_moment(self) -> None:
+        """Give the closing acts from now on a last moment of their own."""
+        self._closing_since = None
+
     @property
     def is_over(self) -> bool:
         """Whether a signal has come, and rooda has no time left for closing acts."""

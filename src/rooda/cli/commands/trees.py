@@ -30,6 +30,7 @@ from rooda.console.options import RunNamesCommand
 from rooda.console.pager import is_command, is_terminal
 from rooda.console.recorded import Recorded, refuse_run_around
 from rooda.loop.state import Status
+from rooda.process.first_moment import own_module
 from rooda.process.interrupts import INTERRUPTED, Interrupts
 from rooda.process.leftovers import RunTrace, stop_leftovers
 from rooda.process.runner import MARK
@@ -49,8 +50,8 @@ from rooda.workspace.work_tree import explain_refusal
 _UNDO = re.compile(r"u([0-9]{1,6})")
 _UNDO_AGE = timedelta(days=30)
 _DIFF_GRACE = 1.0  # seconds between SIGTERM and SIGKILL
-# What the agent wrote controls no terminal, with any pager. Python takes no module from the tree.
-_FILTER = (sys.executable, "-P", "-m", "rooda.text.visible_controls")
+# What the agent wrote controls no terminal, with any pager.
+_FILTER = "rooda.text.visible_controls"
 _GIVEN = "ROODA_SECRET_"  # before the name of a variable
 _PLAIN_NAME = re.compile(r"[\w./+-]+")  # of a program, which no shell has to expand
 _LONGEST_REST = 0.1  # seconds between two looks at git, in case no signal tells of its end
@@ -122,14 +123,14 @@ def diff(
     if sys.stdout is not None:
         sys.stdout.flush()
     masked = () if unmasked else ("--masked",)
-    pager = f"{shlex.join([*_FILTER, '--visible', *masked])} | {_pager(tools)}"
+    pager = f"{shlex.join(own_module(_FILTER, '--visible', *masked))} | {_pager(tools)}"
     environ = {**os.environ, **TRUE_OBJECTS, "PATH": tools.path, "GIT_PAGER": pager}
     if not unmasked:  # the filter masks the secrets of its environment
         for number, variables in enumerate(given_variables(this_world(), row)):
             given = {name: value for name, value in variables.items() if names_a_secret(name)}
             environ |= {f"{_GIVEN}{number}_{name}": value for name, value in given.items()}
     # Git starts the pager on a terminal only.
-    through = () if unmasked or is_terminal() else (*_FILTER, *masked)
+    through = () if unmasked or is_terminal() else own_module(_FILTER, *masked)
     with session.interrupts.deferred():
         return _shown(command, record.workspace, environ, session.interrupts, through)
 

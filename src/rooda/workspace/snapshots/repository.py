@@ -13,6 +13,7 @@ from msgspec import Struct
 from rooda.text.plain_files import open_plain_file, read_plain_file
 from rooda.workspace.git import Git, GitError, GitStoppedError
 from rooda.workspace.git_files import changed_link, check_git_folder, links_in
+from rooda.workspace.held_folders import HeldFolders
 from rooda.workspace.tools import Tools
 
 # What git prints where there is no work tree. Every other message is an error.
@@ -28,8 +29,13 @@ _PLACES = (
 _SETTINGS = r"^(core\.(ignorecase|precomposeunicode|excludesfile)|status\.showuntrackedfiles)$"
 _NAMES_PER_COMMAND = 200
 _ON_BRANCH = b"ref: refs/heads/"
+_COMMON_FILE = "commondir"
 _LARGEST_REF = 4096  # bytes
 _LARGEST_INDEX = 1024**3  # bytes: an index of ten million files
+
+
+class OtherRepositoryError(GitStoppedError):
+    """The paths of the repository lead to another one now, or to none."""
 
 
 class Repository(Struct, frozen=True):
@@ -44,6 +50,7 @@ class Repository(Struct, frozen=True):
     object_format: str
     git: Git
     git_with_index: Git
+    common_file: bytes = b""  # the file that leads git from `git_dir` to `common`
     is_private: bool = False  # made by rooda for a folder that has no repository
 
     @classmethod
@@ -79,6 +86,7 @@ class Repository(Struct, frozen=True):
             object_format=kind,
             git=Git(Path(top), tools, place | no_index),
             git_with_index=Git(Path(top), tools, place),
+            common_file=_common_file(Path(git_dir)),
         )
 
     @classmethod
@@ -107,6 +115,26 @@ class Repository(Struct, frozen=True):
             return  # the shadow repository repairs it
         if moved := changed_link(self.links, links_in([self.git_dir, self.common])):
             raise GitStoppedError(f"{moved} is a link now that leads elsewhere: delete it")
+
+    def hold(self) -> HeldFolders | None:
+        """Return the folders in which git writes; None for a private repository. Raises OSError."""
+        if self.is_private:
+            return None
+        places = (self.top, self.git_dir, self.common, self.objects, self.common / "refs")
+        return HeldFolders(place for place in places if place.is_dir())
+
+    def check_place(self, held: HeldFolders | None) -> None:
+        """Raise OtherRepositoryError if git would write to another repository than this one."""
+        if held is None:
+            return
+        gone = held.replaced()
+        if gone is None and _common_file(self.git_dir) != self.common_file:
+            gone = self.git_dir / _COMMON_FILE
+        if gone is not None:
+            raise OtherRepositoryError(
+                f"{gone} was deleted or replaced during the run: rooda writes nothing to another "
+                "repository, so it keeps no more snapshots"
+            )
 
     def head(self) -> str | None:
         """Return the commit of HEAD; None before the first commit, and without a repository."""
@@ -164,6 +192,13 @@ class Repository(Struct, frozen=True):
             return self.git_with_index("--literal-pathspecs", "ls-files", "-z", *arguments)
         except GitError:
             return b""
+
+
+def _common_file(git_dir: Path) -> bytes:
+    try:
+        return read_plain_file(git_dir / _COMMON_FILE, _LARGEST_REF)
+    except OSError:
+        return b""
 
 
 def _places(git: Git) -> list[str]:

@@ -2,15 +2,15 @@
 
 import contextlib
 import json
-import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
 from rooda.text.plain_files import read_plain_file
 from rooda.workspace.git import INHERITED, Git, GitError, GitStoppedError
+from rooda.workspace.real_folders import is_path_in_tree
 
 UNDO = "undo"  # in place of a run: what a restore has replaced, for every restored run
 _ROOT = "refs/rooda"
@@ -54,9 +54,13 @@ class SnapshotRefs:
     rooda is killed before, the commit is still in the record (`RefTable.learn`).
     """
 
-    def __init__(self, git: Git, common: Path) -> None:
-        """`git` works in the user's repository, which has its refs in the folder `common`."""
-        self._table = RefTable(git)
+    def __init__(self, git: Git, common: Path, check: Callable[[], None]) -> None:
+        """`git` works in the user's repository, which has its refs in the folder `common`.
+
+        `check` raises GitError if git would write to another repository.
+        """
+        self._table = RefTable(git, check)
+        self._check = check
         self._git = git
         self._common = common
         self._last: KeptTree | None = None
@@ -127,6 +131,7 @@ class SnapshotRefs:
             parents.append(head)
         options = [word for parent in parents for word in ("-p", parent)]
         said = message(f"rooda {run} {name}", notes)
+        self._check()
         return self._git("commit-tree", *options, tree, given=said).decode().strip()
 
     def _has_ref(self, commit: str) -> bool:
@@ -169,8 +174,9 @@ class SnapshotRefs:
 class RefTable:
     """rooda's refs in one repository."""
 
-    def __init__(self, git: Git) -> None:
+    def __init__(self, git: Git, check: Callable[[], None]) -> None:
         self._git = git
+        self._check = check
         self._learned: dict[tuple[str, str], str] = {}
 
     def learn(self, run: str, commits: Mapping[str, str]) -> None:
@@ -241,6 +247,7 @@ class RefTable:
     def _change(self, lines: Iterable[str]) -> None:
         given = "".join(f"{line}\n" for line in lines)
         if given:
+            self._check()
             # git may write `packed-refs` again, which has the refs of the user too.
             self._git("update-ref", "--stdin", given=given.encode(), umask=INHERITED)
 
@@ -279,7 +286,7 @@ def read_notes(said: str) -> SnapshotNotes:
         (name, int(one, 8))
         for one in octal
         for name in _names(said, f"Mode {one}: ")
-        if _is_path_in_tree(name)
+        if is_path_in_tree(name)
     ]
     return SnapshotNotes(tuple(_names(said, _LEFT_OUT)), tuple(_names(said, _ABSENT)), tuple(modes))
 
@@ -293,13 +300,3 @@ def _names(said: str, kind: str) -> Iterator[str]:
                 continue
             if isinstance(name, str):
                 yield name
-
-
-def _is_path_in_tree(name: str) -> bool:
-    """Return whether git can have a file of this name. An agent can forge a message."""
-    try:
-        parts = os.fsencode(name).split(b"/")
-    except UnicodeEncodeError:
-        return False
-    is_plain = not any(part in (b"", b".", b"..") or b"\0" in part for part in parts)
-    return is_plain and all(part.lower() != b".git" for part in parts)

@@ -60,7 +60,8 @@ class Snapshots:
         self._place = _place(folder, repository.top)
         self._index = index
         self._restorer = restorer
-        self._refs = SnapshotRefs(repository.git, repository.common)
+        self._held = repository.hold()
+        self._refs = SnapshotRefs(repository.git, repository.common, self._check_place)
         self._program = program
         self._before: IndexedTree | None = None
         self._head_files: tuple[bytes, ...] | None = None
@@ -127,6 +128,7 @@ class Snapshots:
             run = None
         if run is not None:
             ref(run, name)
+        self._check_place()
         self._repository.check()
         head = self._head()
         try:
@@ -161,6 +163,10 @@ class Snapshots:
             trouble=trouble,
             lines=lines,
         )
+
+    def _check_place(self) -> None:
+        """Raise OtherRepositoryError before git writes to a repository that is not this one."""
+        self._repository.check_place(self._held)
 
     def _head(self) -> str | None:
         """Return the commit of HEAD. rooda asks git only if the files of HEAD have changed."""

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from rooda.workspace.git import Git
+from rooda.workspace.noted_files import NotedFiles, covering
 from rooda.workspace.tools import Tools
-from rooda.workspace.untracked_files import UntrackedFiles, covering
 from support.gitrepo import repository
 
 
@@ -33,12 +33,12 @@ def test_list_survives_being_saved_and_a_damaged_one_is_refused(tmp_path: Path) 
     odd = os.fsdecode(b"\xff\n")
     repo.write(odd, "mine")
     repo.write("mine", "mine")
-    found = UntrackedFiles.find(repo.path, Git(repo.path, Tools()), lambda: False)
-    again = UntrackedFiles.restored(repo.path, found.saved())
+    found = NotedFiles.find(repo.path, Git(repo.path, Tools()), lambda: False)
+    again = NotedFiles.restored(repo.path, found.saved())
     repo.write("mine", "other")
     (repo.path / odd).touch()
     for one in (found, again):
         assert list(one.unchanged([odd, "mine", "unknown"])) == [odd]
     for damaged in (b"x\0", b"zz zz\0name\0"):
         with pytest.raises(ValueError, match=r"zip|literal"):
-            UntrackedFiles.restored(Path(), damaged)
+            NotedFiles.restored(Path(), damaged)

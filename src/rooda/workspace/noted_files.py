@@ -1,4 +1,4 @@
-"""The user's untracked files at the start of a run: commits leave them out until they change."""
+"""Files as they were at a moment, so that rooda can tell later which of them have changed."""
 
 import os
 import stat
@@ -9,65 +9,99 @@ from msgspec import Struct
 
 from rooda.text.plain_files import read_plain_file
 from rooda.workspace.git import Git
-from rooda.workspace.new_files import LIST_UNTRACKED
+from rooda.workspace.new_files import untracked_files
 
 # Beyond these, rooda compares a file by its ctime and inode, and not by its content.
 _MOST_FILES = 10_000
 _MOST_READ = 64 * 1024 * 1024  # bytes in all
+_FOLDER = b"folder"  # instead of a hash: a repository within the work tree
 
 
-class _Untracked(Struct, frozen=True):
-    """A file at the start: a number that changes with every change, and a hash of the content."""
+class Note(Struct, frozen=True):
+    """A file at a moment: a number that changes with every change, and a hash of the content."""
 
-    mark: int
+    mark: int  # 0 for a file that does not exist
     content: bytes = b""  # empty if rooda did not read the file
 
 
-class UntrackedFiles:
-    """Files that git did not track when the run started. Names are relative to the top."""
+_ABSENT = Note(0)
 
-    def __init__(self, top: Path, known: Mapping[str, _Untracked] | None = None) -> None:
+
+class NotedFiles:
+    """Files and what they contained. Names are relative to the top of the work tree."""
+
+    def __init__(self, top: Path, known: Mapping[str, Note] | None = None) -> None:
         self._top = str(top)
         self._known = known or {}
 
     @classmethod
-    def find(cls, top: Path, git: Git, is_hurried: Callable[[], bool]) -> "UntrackedFiles":
-        """Return the files as they are now. Raises GitError.
+    def find(cls, top: Path, git: Git, is_hurried: Callable[[], bool]) -> "NotedFiles":
+        """Return the untracked files as they are now. Raises GitError."""
+        return cls.note(top, untracked_files(git), is_hurried)
 
-        rooda reads no more files once `is_hurried` says that the run is to end.
+    @classmethod
+    def note(
+        cls,
+        top: Path,
+        names: Iterable[str],
+        is_hurried: Callable[[], bool],
+        known: "NotedFiles | None" = None,
+    ) -> "NotedFiles":
+        """Return these files as they are now.
+
+        rooda reads no more files once `is_hurried` says that the run is to end, and none that is
+        still as in `known`.
         """
-        known: dict[str, _Untracked] = {}
+        found: dict[str, Note] = {}
         left = _MOST_READ
-
-        def take(field: bytes) -> None:
-            nonlocal left
-            name = os.fsdecode(field)
+        for name in names:
             path = f"{top}/{name}"
             status = _status(path)
             if status is None:
-                return
-            is_read = status.st_size <= left and len(known) < _MOST_FILES and not is_hurried()
+                found[name] = _ABSENT
+                continue
+            before = None if known is None else known._known.get(name)  # noqa: SLF001 - same class
+            if before is not None and before.mark == _mark(status):
+                found[name] = before
+                continue
+            is_read = status.st_size <= left and len(found) < _MOST_FILES and not is_hurried()
             left -= status.st_size if is_read else 0
-            known[name] = _Untracked(_mark(status), _content(path, status) if is_read else b"")
+            found[name] = Note(_mark(status), _content(path, status) if is_read else b"")
+        return cls(top, found)
 
-        git.each(take, *LIST_UNTRACKED)
-        return cls(top, known)
+    def changed(self, later: "NotedFiles") -> list[str]:
+        """Return the files of a later moment that are not here, or not the same."""
+        mine = self._known
+        return [name for name, note in later._known.items() if not _same(mine.get(name), note)]  # noqa: SLF001 - same class
+
+    def joined(self, later: "NotedFiles", names: Collection[str]) -> "NotedFiles":
+        """Return these files, and those with these names as they are in `later`."""
+        added = {name: later._known[name] for name in names}  # noqa: SLF001 - same class
+        return NotedFiles(Path(self._top), {**self._known, **added})
+
+    def without(self, names: Collection[str]) -> "NotedFiles":
+        """Return these files without those with these names."""
+        kept = {name: note for name, note in self._known.items() if name not in names}
+        return NotedFiles(Path(self._top), kept)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
 
     def __bool__(self) -> bool:
         return bool(self._known)
 
     def unchanged(self, names: Iterable[str]) -> Iterator[str]:
-        """Yield those of the names that were untracked at the start and have the same content."""
+        """Yield those of the names that are here and still have the same content."""
         for name in names:
             before = self._known.get(name) or self._known.get(f"{name}/")
             if before is not None and self._is_same(name, before):
                 yield name
 
-    def _is_same(self, name: str, before: _Untracked) -> bool:
+    def _is_same(self, name: str, before: Note) -> bool:
         path = f"{self._top}/{name}"
         status = _status(path)
-        if status is None:
-            return False
+        if status is None or not before.mark:
+            return status is None and not before.mark
         # A repository within the work tree stays out as a whole.
         if stat.S_ISDIR(status.st_mode) or _mark(status) == before.mark:
             return True
@@ -82,14 +116,20 @@ class UntrackedFiles:
         return b"".join(fields)
 
     @classmethod
-    def restored(cls, top: Path, saved: bytes) -> "UntrackedFiles":
+    def restored(cls, top: Path, saved: bytes) -> "NotedFiles":
         """Return the files that `saved` has returned. Raises ValueError for other bytes."""
         fields = saved.split(b"\0")[:-1]
-        known: dict[str, _Untracked] = {}
+        known: dict[str, Note] = {}
         for about, name in zip(fields[::2], fields[1::2], strict=True):
             mark, _, content = about.decode("ascii").partition(" ")
-            known[os.fsdecode(name)] = _Untracked(int(mark, 16), bytes.fromhex(content))
+            known[os.fsdecode(name)] = Note(int(mark, 16), bytes.fromhex(content))
         return cls(top, known)
+
+
+def _same(one: Note | None, other: Note) -> bool:
+    if one is None:
+        return False
+    return one.mark == other.mark or bool(one.content and one.content == other.content)
 
 
 def _status(path: str) -> os.stat_result | None:
@@ -106,6 +146,8 @@ def _mark(status: os.stat_result) -> int:
 
 def _content(path: str, status: os.stat_result) -> bytes:
     """Return a hash of what a commit would keep of a file; empty if rooda can't read it."""
+    if stat.S_ISDIR(status.st_mode):
+        return _FOLDER
     import hashlib  # noqa: PLC0415 - it loads OpenSSL, which takes megabytes
 
     try:

@@ -1,0 +1,91 @@
+"""Tell the user's uncommitted files from those of the run, at its start and when it is resumed."""
+
+import contextlib
+from pathlib import Path
+
+from rooda.config.git_checks import dirty_problem, left_after_kill, uncommitted_files
+from rooda.config.plan import Plan
+from rooda.config.problems import InvalidInput, Problem
+from rooda.config.settings import GIT_COMMIT, GIT_DIRTY, GIT_UNTRACKED
+from rooda.text.plain_files import read_plain_file
+from rooda.workspace.git import GitError, GitInterruptedError
+from rooda.workspace.git_files import links_in
+from rooda.workspace.noted_files import NotedFiles
+from rooda.workspace.pin import Pin
+from rooda.workspace.state_folder import LEFT, STATE_FOLDER, UNTRACKED, keep_file, remove_file
+from rooda.workspace.user_changes import Uncommitted, UserFiles
+
+_LARGEST_LIST = 256 * 1024 * 1024  # bytes of a list of files
+
+
+def user_files(
+    plan: Plan, run: str, pin: Pin | None, *, is_new: bool
+) -> tuple[UserFiles | None, list[Problem]]:
+    """Return the user's files that commits leave out, and warnings about them.
+
+    None if commits leave out nothing. In a resumed run, what changed since the run ended is the
+    user's: untracked files stay out of commits, and changed tracked files are an error, as at a
+    first start. Raises InvalidInput.
+    """
+    values = plan.values
+    leaves_tracked = values[GIT_DIRTY] != "commit"
+    leaves_untracked = values[GIT_UNTRACKED] != "commit"
+    if pin is None or not values[GIT_COMMIT] or not (leaves_tracked or leaves_untracked):
+        return None, []
+    top, tools = pin.top, plan.tools
+
+    def is_hurried() -> bool:
+        return tools.interrupts is not None and bool(tools.interrupts.received)
+
+    def find() -> Uncommitted:
+        links_in([pin.git_dir, pin.common], index=True)  # a pipe in them would block git
+        tracked, untracked = uncommitted_files(values, top, tools)
+        files = NotedFiles.note(top, [*tracked, *untracked], is_hurried, known)
+        return Uncommitted(files, frozenset(tracked))
+
+    problems: list[Problem] = []
+    known = NotedFiles(top) if is_new else _read(plan, run, UNTRACKED, top) or NotedFiles(top)
+    try:
+        now = find()
+    except GitInterruptedError:
+        return None, []  # the run ends before its first iteration
+    except GitError as error:
+        message = f"git can't list the untracked files, which stay out of commits: {error}"
+        fix = "Check that `git status` works here"
+        raise InvalidInput([Problem(message, fix, title="git can't be used")]) from None
+    left = NotedFiles(top) if is_new else _read(plan, run, LEFT, top)
+    changed = (left or NotedFiles(top)).changed(now.files)
+    others = [name for name in changed if name not in now.tracked]
+    if not is_new and leaves_tracked and (found := sorted(now.tracked.intersection(changed))):
+        raise InvalidInput([dirty_problem(values, found)])
+    # After SIGKILL nobody can tell whose files they are, unless the user says so.
+    if leaves_untracked and (left is not None or leaves_tracked):
+        if left is None and (new := sorted({*others} - {*known.unchanged(others)})):
+            problems.append(left_after_kill(values, new))
+        known = known.joined(now.files, others)
+    with contextlib.suppress(OSError):
+        remove_file(plan.workspace, _place(run, LEFT))
+    keep_file(plan.workspace, _place(run, UNTRACKED), known.saved())
+    files = UserFiles(find, known, leaves_tracked=leaves_tracked, leaves_untracked=leaves_untracked)
+    return files, problems
+
+
+def note_what_is_left(plan: Plan, run: str, files: UserFiles | None) -> None:
+    """Note which uncommitted files are the run's as it ends; `resume` compares with them."""
+    if files is None:
+        return
+    keep_file(plan.workspace, _place(run, UNTRACKED), files.known.saved())
+    plan.tools.begin_last_moment()
+    with contextlib.suppress(GitError):
+        keep_file(plan.workspace, _place(run, LEFT), files.left_by_run().saved())
+
+
+def _read(plan: Plan, run: str, name: str, top: Path) -> NotedFiles | None:
+    with contextlib.suppress(OSError, ValueError):
+        saved = read_plain_file(plan.workspace / STATE_FOLDER / _place(run, name), _LARGEST_LIST)
+        return NotedFiles.restored(top, saved)
+    return None
+
+
+def _place(run: str, name: str) -> str:
+    return f"runs/{run}/{name}"
