@@ -40,6 +40,7 @@ from rooda.loop.work_events import FailedTry
 from rooda.process import events as process_events
 from rooda.process.events import NamedProcess
 from rooda.selftest.run_trials import all_trials
+from rooda.tasks.standing import TaskCount
 from rooda.testresults.census import TestLoss
 from rooda.testresults.results import TestDetail, TestResults
 from rooda.text.event import EVENTS, Event
@@ -143,6 +144,7 @@ OBJECTS: Mapping[str, type[Struct]] = {
     "process": NamedProcess,
     "segment": Segment,
     "lines": LineCounts,
+    "task count": TaskCount,
     "lines of a file": LineCount,
     "limit": AgentHold,
     "failed try": FailedTry,

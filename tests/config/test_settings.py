@@ -249,7 +249,7 @@ def test_invalid_variable_is_a_problem_that_names_it(setting: Setting[Any], tmp_
     [problem] = [p for p in errors(prepared.problems) if p.field == setting.variable]
     assert problem.message
     assert problem.suggestion
-    assert prepared.values[setting] == setting.default
+    assert prepared.values[setting] == planned(tmp_path, "build").values[setting]
 
 
 @each_setting_with_text

@@ -351,7 +351,9 @@ def test_blocked_task_is_passed_over_and_named_at_the_end(planned: Ralphs) -> No
     done = planned.ralph("build")
     assert (done.code, planned.starts) == (0, 2)
     assert planned.commits()[-1] == "build: iteration 2 - Write the file"
-    (warning,) = [line for line in done.log if "the plan has unfinished tasks" in line]
+    (warning,) = [
+        line for line in done.log if "implementation_plan.md has unfinished tasks" in line
+    ]
     assert warning.endswith(' open="Write the file" blocked="Read the file"')
     assert "Open Tasks: Write the file\nBlocked Tasks: Read the file\n" in planned.log()
     why = planned.rooda("why").out

@@ -11,9 +11,9 @@ import pytest
 from rooda.agents.registry import COMMANDS
 from rooda.prompts.compose import promise_tag
 from rooda.ralph.config_file import KEYS, read_config
-from rooda.ralph.plan_file import first_heading, tasks_in
 from rooda.ralph.skeleton import files, write
 from rooda.ralph.test_command import find_test_command
+from rooda.tasks.markdown_tasks import first_heading, tasks_in
 from rooda.text.templates import SHELL, fill
 
 ALL = (

@@ -84,6 +84,7 @@ from rooda.loop.work_events import (
 )
 from rooda.process import events as process
 from rooda.sandbox.tree_findings import Action, Finding
+from rooda.tasks.standing import TaskCount
 from rooda.testresults.census import LossKind, TestLoss
 from rooda.testresults.results import TestDetail, TestResults, TestStatus
 from rooda.text.event import EVENTS, Event, LogLevel
@@ -436,6 +437,8 @@ SAMPLES: tuple[Event, ...] = (
     HistoryPruned(("20260201-230000-abcdef", "20260202-230000-abcdef"), 3 * 1024 * 1024),
     StopRequested(),
     TasksLeft(("Parse dates",), ("Ask the weather service",)),
+    TasksLeft(("Parse dates",), (), "PLAN.md"),
+    structs.replace(SUCCEEDED, tasks=TaskCount(14, 20, 1)),
     StateUnwritable(1, "No space left on device"),
     EarlierRunCleared("20260301-230000-abcdef", (NAMED,), ()),
     Unlocked("/srv/project", "No locks available"),

@@ -22,6 +22,7 @@ from rooda.config.settings import (
 )
 from rooda.prompts.compose import assemble, assemble_file, check_size, notes_section
 from rooda.prompts.parts import Context, FilePart, Part, PromptError, size_of
+from rooda.tasks.task_file import TaskFile
 from rooda.workspace.free_space import DiskShortage, disk_places, find_shortage
 from rooda.workspace.real_folders import leads_out
 from rooda.workspace.state_folder import STATE_FOLDER
@@ -38,13 +39,6 @@ class CurrentTask(Struct, frozen=True):
     spec: str = "none"
 
 
-class UnfinishedTasks(Struct, frozen=True):
-    """The names of the tasks that are not complete; those in progress are open."""
-
-    open: tuple[str, ...] = ()
-    blocked: tuple[str, ...] = ()
-
-
 class TaskSource(Protocol):
     """Tells which task an iteration works on."""
 
@@ -53,9 +47,6 @@ class TaskSource(Protocol):
 
     def done(self, before: CurrentTask) -> CurrentTask:
         """Return the task that the agent has worked on, after the agent has ended."""
-
-    def unfinished(self) -> UnfinishedTasks:
-        """Return the tasks that are not complete now."""
 
 
 class FixedTask(Struct, frozen=True):
@@ -70,10 +61,6 @@ class FixedTask(Struct, frozen=True):
     def done(self, before: CurrentTask) -> CurrentTask:
         """Return the same task."""
         return before
-
-    def unfinished(self) -> UnfinishedTasks:
-        """Return none: rooda does not know the tasks of a procedure."""
-        return UnfinishedTasks()
 
 
 class PromptTemplate(Protocol):
@@ -95,7 +82,7 @@ class Plan(Struct, frozen=True):
     log, `tools` are rooda's own programs, `flag_names` are the flags that advice may name.
     `workspace` has the record; the user started the run there or in `started_in`, a folder below.
     If the record is apart (`--record`), `project` is the folder that would have had it. Without a
-    `sandbox`, programs run as the user.
+    `sandbox`, programs run as the user. `tasks` is the task file, if the run has one.
     """
 
     procedure: str
@@ -116,6 +103,7 @@ class Plan(Struct, frozen=True):
     started_in: Path | None = None
     project: Path | None = None
     sandbox: "SandboxPlan | None" = None
+    tasks: TaskFile | None = None
 
     @property
     def root(self) -> Path:

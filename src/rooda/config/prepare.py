@@ -48,6 +48,7 @@ from rooda.config.settings import (
     SIGNALS_SUCCESS,
     WORKING_DIR,
 )
+from rooda.config.task_checks import find_task_file
 from rooda.config.validate import (
     check_procedures,
     check_signal_words,
@@ -214,6 +215,7 @@ def prepare(request: RunRequest, world: World) -> Prepared:
             started_in=world.folder,
             project=project,
             sandbox=sandbox.plan,
+            tasks=find_task_file(values, working_dir, world),
         )
         problems += _check_whole_prompt(plan, checks)
     names = request.flag_names

@@ -60,6 +60,9 @@ MAX_ITERATIONS = setting("default_max_iterations", Integer(0, advised=1), 5, RUN
 ITERATION_MODE = setting("iteration_mode", OneOf(("max-iterations", "unlimited", "once")),
     "max-iterations", RUN,
     "Whether the number of iterations is limited; once: one good iteration is a success")
+TASKS = optional("tasks", PathText(), None, RUN,
+    "Task file: rooda shows how many of its tasks are done (default: PLAN.md for `build`)",
+    placeholder="FILE", common=True)
 ITERATION_TIMEOUT = optional("iteration_timeout", Timeout(1), None, RUN,
     "Stop an iteration that takes longer", always_in_dry_run=True, common=True)
 FIRST_OUTPUT_TIMEOUT = optional("first_output_timeout", Timeout(0.1), None, RUN,

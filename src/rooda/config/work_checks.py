@@ -1,7 +1,7 @@
 """Checks that the built-in `build` has something to work on, before an agent costs money."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rooda.config.layers import PhaseValue
@@ -40,7 +40,7 @@ def warn_of_no_work(
     folders = dict.fromkeys((working_dir, work_tree(working_dir)))
     if any(file_mode(folder / name) for folder in folders for name in _TASK_FILES):
         return
-    if any(_names_tracker(_read(folder / _AGENTS_FILE)) for folder in folders):
+    if names_tracker(folders):
         return
     yield Problem(
         f"`{_BUILD}` has nothing to work on: there is no PLAN.md and no TASK.md in {working_dir}, "
@@ -49,6 +49,11 @@ def warn_of_no_work(
         "rooda draft-plan-impl-feat",
         severity=Severity.WARNING,
     )
+
+
+def names_tracker(folders: Iterable[Path]) -> bool:
+    """Return whether AGENTS.md in one of the folders keeps the tasks elsewhere than in PLAN.md."""
+    return any(_names_tracker(_read(folder / _AGENTS_FILE)) for folder in folders)
 
 
 def _names_tracker(agents: str) -> bool:

@@ -19,6 +19,8 @@ from rooda.loop.promises import Promises
 from rooda.loop.services import Services
 from rooda.loop.state import Limits, State
 from rooda.process.request import ProcessResult
+from rooda.tasks.markdown_tasks import Task
+from rooda.tasks.standing import TaskLedger, TaskStanding
 from rooda.testresults.census import TestCensus, TestLoss
 from rooda.testresults.results import TestResults
 from rooda.workspace.state_folder import place_of
@@ -60,6 +62,9 @@ class IterationContext(Struct):
     refusal: str = ""  # why nothing of this iteration may leave the work tree
     lost: TestLoss | None = None  # tests that are gone or skipped since the last verify
     segments: list[Segment] = field(default_factory=list)
+    ledger: TaskLedger = TaskLedger()
+    standing: TaskStanding | None = None  # the tasks of the task file, after the agent
+    tasks_before: tuple[Task, ...] = ()  # those in the file before the agent
 
     @property
     def number(self) -> int:

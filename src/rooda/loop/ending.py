@@ -38,7 +38,7 @@ def close(context: IterationContext, seconds: float) -> State:
         before = before.spent(context.report.usage)
     after = before.after(outcome, seconds, progress, context.feedback, retry=context.limits.retry)
     after = replace(after, tests=context.tests, census=context.census)
-    after = replace(after, uncommitted=_uncommitted(context, outcome))
+    after = replace(after, uncommitted=_uncommitted(context, outcome), ledger=context.ledger)
     after = note_limit(after, context.agent, outcome, context.limits.patience, context.services)
     for event in _against_the_exit(context, outcome):
         context.services.emit(event)
@@ -141,6 +141,7 @@ def _ended(
         tests_lost=context.lost.brief if context.lost is not None else "",
         successes=outcome.successes,
         confirm=plan.values[SIGNALS_CONFIRM],
+        tasks=None if context.standing is None else context.standing.known_count,
     )
 
 

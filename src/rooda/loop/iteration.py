@@ -44,6 +44,7 @@ from rooda.loop.publish import Publisher
 from rooda.loop.services import Services
 from rooda.loop.signals import read_signals
 from rooda.loop.state import State, limits_of
+from rooda.loop.task_stage import note_tasks, read_tasks
 from rooda.loop.tree_check import check_tree
 from rooda.loop.verify_stage import run_verify
 from rooda.process.events import InterruptSeen
@@ -80,6 +81,8 @@ def run_iteration(plan: Plan, state: State, services: Services) -> IterationRepo
         tests=state.tests,
         census=state.census,
         began=services.monotonic(),
+        ledger=state.ledger,
+        standing=state.tasks,
     )
     services.emit(_started(context))
     for stage in STAGES:
@@ -159,6 +162,7 @@ def start_agent(context: IterationContext) -> None:
     if context.services.interrupts.received:
         interrupted(context)
         return
+    note_tasks(context)
     context.services.note_program()
     try:
         run_agent(context)
@@ -323,6 +327,7 @@ STAGES: tuple[Callable[[IterationContext], None], ...] = (
     check_tree,
     find_changes,
     protect.guard_files,
+    read_tasks,
     read_signals,
     check_tree,  # what the first look has refused makes a good outcome a failure
     protect.require_protected,

@@ -15,6 +15,7 @@ from rooda.loop.iteration_detail import LOGGED_COMMIT, SHORT_COMMIT, IterationDe
 from rooda.loop.outcome import Verdict
 from rooda.loop.state import State
 from rooda.process.events import NamedProcess
+from rooda.tasks.standing import TaskCount
 from rooda.text.colors import Color
 from rooda.text.controls import one_line
 from rooda.text.event import Event, Field, LogLevel, Message, say
@@ -230,6 +231,7 @@ class IterationEnded(Event, frozen=True):
     tests_lost: str = ""  # what happened to the tests since the last verify, in a few words
     successes: int = 0  # how many iterations in a row signaled SUCCESS, with `signals.confirm`
     confirm: int = 1  # how many have to (`signals.confirm`)
+    tasks: TaskCount | None = None  # how many tasks of the task file are done (`tasks`)
 
     def is_raised(self) -> bool:
         return self.verdict is Verdict.FAILURE or self.failure is not None

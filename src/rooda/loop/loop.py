@@ -27,6 +27,7 @@ from rooda.loop.run_events import RunEnded, RunStarted, StopRequested, TasksLeft
 from rooda.loop.services import Services
 from rooda.loop.state import Limits, State, Status, limits_of
 from rooda.loop.stops import ExitCodes, Stop, StopRule, exit_code, stop
+from rooda.loop.task_stage import standing_of
 from rooda.loop.tree_check import look, report_hard_links
 from rooda.loop.waiting import next_wait, note_disk, note_outage, note_user_changes, wait
 from rooda.loop.waits import AgentHold, UsageLimit, backoff, choose, first_free, hold_of
@@ -50,6 +51,7 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
     if limits.max_duration is not None:
         end = began + limits.max_duration - before
         services.tools.deadline = Deadline(lambda: end - services.monotonic(), limits.max_duration)
+    standing = standing_of(plan, state.ledger)
     services.emit(
         RunStarted(
             plan.procedure,
@@ -61,6 +63,7 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
             limits.once,
             before,
             state.cost,
+            None if standing is None else standing.known_count,
         )
     )
     report_hard_links(services)
@@ -78,6 +81,7 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
             interrupted=bool(services.interrupts.received),
             stopping=services.interrupts.end_wanted,
             missing=plan.missing_file(),
+            tasks=standing_of(plan, state.ledger),
         )
         state = note_disk(state, plan.disk_shortage())
         state = note_outage(
@@ -109,7 +113,7 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
     story = HookPayload(state.iteration or None, str(ended.status), _story_of(ended))
     hooks.run(Moment.LOOP_END, plan, services, story)
     look(services, state.iteration, place_of(services.run, state.iteration, state.attempt))
-    _report_tasks(plan, services, found)
+    _report_tasks(plan, services, state, found)
     _report_notes(services)
     services.emit(ended)
     return ended
@@ -124,10 +128,13 @@ def _limits(plan: Plan, services: Services, state: State | None) -> Limits:
     return replace(limits, pause_at=done + services.pause_after)
 
 
-def _report_tasks(plan: Plan, services: Services, found: Stop) -> None:
+def _report_tasks(plan: Plan, services: Services, state: State, found: Stop) -> None:
     """Name the tasks that nothing will finish: blocked ones, and open ones of a finished run."""
-    tasks = plan.work.unfinished()
-    left = TasksLeft(tasks.open if found.rule is StopRule.SIGNAL else (), tasks.blocked)
+    tasks = state.tasks
+    if plan.tasks is None or tasks is None:
+        return
+    is_claimed = found.rule is StopRule.SIGNAL
+    left = TasksLeft(tasks.unfinished if is_claimed else (), tasks.blocked, plan.tasks.shown)
     if left.lists():
         services.emit(left)
 
@@ -260,4 +267,5 @@ def _ended(
         retry_in=_retry_in(state, limits, found, services),
         successes=state.successes,
         confirm=plan.values[SIGNALS_CONFIRM],
+        tasks=None if state.tasks is None else state.tasks.known_count,
     )

@@ -8,6 +8,7 @@ from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
 from rooda.loop.waits import AgentHold
 from rooda.process.events import NamedProcess, names
+from rooda.tasks.standing import TaskCount
 from rooda.text.colors import Color
 from rooda.text.controls import one_line, shown_words
 from rooda.text.event import Event, Field, LogLevel, Message, say
@@ -69,6 +70,7 @@ class RunStarted(Event, frozen=True):
     once: bool = False  # the run has one iteration, see `iteration_mode`
     elapsed_before: float = 0.0  # for how many seconds a resumed run was at work before
     cost_before: float = 0.0  # what a resumed run has cost before, in US dollars
+    tasks: TaskCount | None = None  # how many tasks of the task file are done (`tasks`)
 
     def as_text(self) -> str:
         maximum = self.max_iterations
@@ -253,16 +255,18 @@ class ListenerFailed(Event, frozen=True):
 
 
 class TasksLeft(Event, frozen=True):
-    """The plan has blocked tasks at the end of the run, or open ones after a signal of success."""
+    """The task file has blocked tasks at the end of the run, or open ones after a success."""
 
     level = LogLevel.WARN
     open: tuple[str, ...]  # the open tasks, if the agent signaled that the work is done
     blocked: tuple[str, ...]  # the blocked tasks
+    file: str = ""  # the task file
 
     def describe(self) -> Message:
-        words = "Some tasks of the plan need a person"
+        file = one_line(self.file) or "the plan"
+        words = f"Some tasks of {file} need a person"
         if self.open:
-            words = "The agent says that the work is done, but the plan has unfinished tasks"
+            words = f"The agent says that the work is done, but {file} has unfinished tasks"
         return say(words, **dict(self.lists()))
 
     def lists(self) -> tuple[tuple[str, str], ...]:
@@ -301,6 +305,7 @@ class RunEnded(Event, frozen=True):
     retry_in: float | None = None  # seconds that a paused run would have waited for its next try
     successes: int = 0  # how many iterations in a row signaled SUCCESS, with `signals.confirm`
     confirm: int = 1  # how many have to (`signals.confirm`)
+    tasks: TaskCount | None = None  # how many tasks of the task file are done (`tasks`)
 
     def is_raised(self) -> bool:
         return self.status is Status.ABORTED
@@ -308,7 +313,8 @@ class RunEnded(Event, frozen=True):
     @property
     def tone(self) -> Color | None:
         tones = {Status.SUCCESS: Color.GOOD, Status.ABORTED: Color.BAD}
-        return tones.get(self.status, Color.WARNING)
+        is_doubtful = self.tasks is not None and self.tasks.open and self.rule is StopRule.SIGNAL
+        return Color.WARNING if is_doubtful else tones.get(self.status, Color.WARNING)
 
     @property
     def highlights(self) -> tuple[str, ...]:
@@ -322,6 +328,7 @@ class RunEnded(Event, frozen=True):
             ("iterations", self.iterations),
             ("total_elapsed", format_duration(self.total)),
             ("confirmed", f"{self.successes} of {self.confirm}" if self.successes else None),
+            ("tasks", self.tasks.words if self.tasks else None),
             *self._timing(),
             ("tokens", self.tokens or None),
             ("cost", self.cost or None),
@@ -366,6 +373,7 @@ class RunEnded(Event, frozen=True):
 
     def _first_line(self) -> str:
         done, total = count(self.iterations, "iteration"), f"total: {format_duration(self.total)}"
+        total = f"{self.tasks.words}, {total}" if self.tasks else total
         completed = f"{done} completed, {total}"
         match self.status:
             case Status.SUCCESS if self.rule is StopRule.ONCE:

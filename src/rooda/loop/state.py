@@ -27,6 +27,7 @@ from rooda.config.settings import (
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.stats import Stats
 from rooda.loop.waits import Patience, UsageLimit
+from rooda.tasks.standing import TaskLedger, TaskStanding
 from rooda.testresults.census import TestCensus
 from rooda.testresults.results import TestResults
 from rooda.workspace.free_space import DiskShortage
@@ -115,6 +116,7 @@ class SavedState(Struct, frozen=True):
     census: TestCensus | None = None
     successes: _Count = 0
     uncommitted: tuple[int, ...] = ()
+    ledger: TaskLedger = TaskLedger()
 
 
 class State(Struct, frozen=True):
@@ -152,6 +154,10 @@ class State(Struct, frozen=True):
     census: TestCensus | None = None  # the tests that the next verify is compared with
     successes: int = 0  # iterations in a row that signaled SUCCESS, if the run asks for several
     uncommitted: tuple[int, ...] = ()  # failed iterations whose work no commit has yet
+    ledger: TaskLedger = (
+        TaskLedger()
+    )  # tasks that an agent has removed from the task file, or moved
+    tasks: TaskStanding | None = None  # the tasks of the task file, if the run has one
 
     @property
     def disk_lasted(self) -> float:

@@ -1,31 +1,21 @@
 """The task of an iteration by ralph's implementation plan, and ralph's prompt."""
 
-from pathlib import Path
-
 from msgspec import Struct
 
-from rooda.config.plan import CurrentTask, UnfinishedTasks
+from rooda.config.plan import CurrentTask
 from rooda.config.settings import MAX_PROMPT_SIZE
 from rooda.prompts.parts import FilePart, PromptError, refuse_empty
-from rooda.ralph.plan_file import (
-    Task,
-    TaskStatus,
-    became_complete,
-    current_task,
-    first_heading,
-    tasks_in,
-)
-from rooda.text.plain_files import read_plain_file
+from rooda.tasks.markdown_tasks import Task, became_complete, current_task, first_heading
+from rooda.tasks.task_file import TaskFile, TaskFileError
 from rooda.text.templates import SHELL, fill
 
-_LARGEST_PLAN = 4 * 1024 * 1024
 _NO_TASK = "none"
 
 
 class PlanTasks(Struct):
     """Reads the plan before and after the agent, which may have changed it."""
 
-    plan: Path | None  # None if the agent does not work on a task of the plan
+    plan: TaskFile | None  # None if the agent does not work on a task of the plan
     prompt: FilePart
     _before: tuple[Task, ...] = ()
 
@@ -42,14 +32,6 @@ class PlanTasks(Struct):
         task = became_complete(self._before, self._tasks())
         return CurrentTask(task.name, task.spec or "none") if task is not None else before
 
-    def unfinished(self) -> UnfinishedTasks:
-        """Return the tasks of the plan that are open, in progress or blocked."""
-        named: dict[bool, list[str]] = {False: [], True: []}
-        for task in self._tasks():
-            if task.status is not TaskStatus.COMPLETE:
-                named[task.status is TaskStatus.BLOCKED].append(task.name)
-        return UnfinishedTasks(tuple(named[False]), tuple(named[True]))
-
     def _tasks(self) -> tuple[Task, ...]:
         return () if self.plan is None else tasks_of(self.plan)
 
@@ -60,11 +42,11 @@ class PlanTasks(Struct):
             return _NO_TASK
 
 
-def tasks_of(plan: Path) -> tuple[Task, ...]:
-    """Return the tasks in the plan file; none if it can't be read."""
+def tasks_of(plan: TaskFile) -> tuple[Task, ...]:
+    """Return the tasks in the plan; none if it can't be read."""
     try:
-        return tasks_in(read_plain_file(plan, _LARGEST_PLAN).decode("utf-8", "replace"))
-    except OSError:
+        return plan.read()
+    except TaskFileError:
         return ()
 
 

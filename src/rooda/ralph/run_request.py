@@ -31,16 +31,19 @@ from rooda.config.settings import (
     REQUIRED_FILE,
     REQUIRED_MESSAGE,
     SESSION_LOG,
+    TASKS,
     VERIFY_COMMAND,
     WORKING_DIR,
 )
+from rooda.config.task_checks import task_file
 from rooda.config.world import World
 from rooda.prompts.parts import FilePart, PromptError, PromptTooLargeError
 from rooda.ralph.config_file import LARGEST_FILE, ConfigFinding, RalphConfig, read_config
 from rooda.ralph.home import Home
-from rooda.ralph.plan_file import current_task
 from rooda.ralph.plan_tasks import PlanTasks, RalphPrompt, tasks_of
 from rooda.ralph.test_command import find_test_command
+from rooda.tasks.markdown_tasks import current_task
+from rooda.tasks.task_file import TaskFile
 from rooda.text.paths import anchored, shown_from
 from rooda.text.plain_files import read_plain_file
 
@@ -105,7 +108,7 @@ class RalphFiles:
             root=self.root,
             layer=layer,
             prompt=prompt,
-            tasks=PlanTasks(self._home.plan if mode == "build" else None, file),
+            tasks=PlanTasks(self._plan if mode == "build" else None, file),
             no_agent=self._no_agent(),
             problems=tuple(self.problems),
             flags=FlagNames(self._args.known, _OWN_NAMES),
@@ -143,6 +146,10 @@ class RalphFiles:
             self.problems.append(Problem(message, advice, self._shown, line, "PROJECT_ROOT"))
             return self._home.project
         return root
+
+    @property
+    def _plan(self) -> TaskFile:
+        return task_file(self._home.plan, self._world, (self.root, self._home.project))
 
     def _prompt_file(self) -> FilePart:
         args, world = self._args, self._world
@@ -226,6 +233,7 @@ class RalphFiles:
         if mode == "build":
             put(REQUIRED_FILE, str(self._home.plan))
             put(REQUIRED_MESSAGE, _NO_PLAN)
+            put(TASKS, str(self._home.plan))
             if self._test_command is not None:
                 command, origin = self._test_command
                 values[VERIFY_COMMAND.key] = Valued(command, origin, "TEST_COMMAND")
@@ -282,7 +290,7 @@ class RalphFiles:
         """Warn of a plan without a task to work on. The loop reports a missing plan."""
         plan = self._home.plan
         shown = shown_from(self._world.folder, plan, self._world.home)
-        tasks = tasks_of(plan)
+        tasks = tasks_of(self._plan)
         if not tasks and plan.is_file():
             message = "ralph finds no task in the plan"
             advice = "Write a heading with `Status: open` below it, or `- [ ] TASK`, for each task"

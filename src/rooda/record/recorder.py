@@ -106,6 +106,7 @@ class Recorder:
             reason=None,
             rule=None,
             exit_code=None,
+            tasks=event.tasks,
             tasks_left=None,
         )
         self._store.save(run=self._run)
@@ -193,7 +194,10 @@ class Recorder:
         self._count(Iteration(row.number, status=event.status, result=event.result))
         checked = sum(one.seconds for one in event.segments if one.kind is SegmentKind.VERIFY)
         self._run = replace(
-            self._run, summary=self._summary_now(), verify_seconds=self._checked_for(checked)
+            self._run,
+            summary=self._summary_now(),
+            verify_seconds=self._checked_for(checked),
+            tasks=event.tasks,
         )
         if (state := event.state) is not None:
             self._run = replace(
@@ -224,6 +228,7 @@ class Recorder:
             stats=event.stats.summary(),
             tokens=event.tokens or None,
             cost=event.cost or None,
+            tasks=event.tasks,
         )
         self._store.save(run=self._run)
 
@@ -284,6 +289,7 @@ def _ended(row: IterationRow, event: IterationEnded, at: str) -> IterationRow:
         same_failures=event.same_failures,
         successes=event.successes or None,
         confirm=event.confirm if event.successes else None,
+        tasks=event.tasks,
         model=usage.model,
         session_id=usage.session_id,
         turns=usage.turns,

@@ -45,6 +45,7 @@ from rooda.loop.work_events import (
 )
 from rooda.process.events import NamedProcess, TranscriptTrimmed
 from rooda.record.given_flags import GivenFlags
+from rooda.tasks.standing import TaskCount
 from rooda.text.controls import one_line
 from rooda.workspace.lock import is_locked_by
 from rooda.workspace.lock_note import ProcessIdentity
@@ -166,6 +167,7 @@ class RunRow(Struct, frozen=True, omit_defaults=True):
     threshold: int | None = None  # of consecutive failures
     snapshot: SnapshotTaken | None = None  # of the work tree before the first iteration
     pruned: tuple[HistoryPruned, ...] | None = None  # older runs that its start deleted
+    tasks: TaskCount | None = None  # of the task file: at the start, then after each iteration
     tasks_left: TasksLeft | None = None  # tasks of the plan that are not finished at the end
     state: SavedState | None = None  # where a resumed run continues
     repository: RecordedRepository | None = None  # earlier versions wrote none
@@ -225,6 +227,7 @@ class IterationRow(Struct, frozen=True, omit_defaults=True):
     clean_check: CleanCheckEnded | None = None  # the check in a clean copy of the work
     successes: int | None = None  # iterations in a row with SUCCESS, if the run asks for several
     confirm: int | None = None  # how many it asks for
+    tasks: TaskCount | None = None  # of the task file, after the agent
     hooks: tuple[HookEnded, ...] = ()
     commit: Committed | None = None
     commit_failed: CommitFailed | None = None

@@ -28,7 +28,7 @@ _LONGEST_STATUS = 400  # characters; the rest of a status line is ignored
 _BOX = re.compile(
     rf"[ \t]*+(?:[-*+]|\d{{1,9}}[.)])[ \t]++\[(?P<mark>[{_BOX_MARKS}]?)\ufe0f?\][ \t]++(?P<name>.*)"
 )
-_NUMBERED = re.compile(r"task[\s-]+#?\d+(?:\.\d+)*[a-z]?(?=\W|$)", re.IGNORECASE)
+_NUMBERED = re.compile(r"task[\s-]+#?(\d+(?:\.\d+)*[a-z]?)(?=\W|$)", re.IGNORECASE)
 _TASK_NUMBER = re.compile(
     rf"{_NUMBERED.pattern}\s*(?:[:.)]|[-\u2013\u2014]+(?=\s))\s*", re.IGNORECASE
 )
@@ -56,11 +56,25 @@ class TaskStatus(StrEnum):
 
 
 class Task(Struct, frozen=True):
-    """One task: its name on one line of at most 100 characters, and the spec that it names."""
+    """One task: its name on one line of at most 100 characters, and the spec that it names.
+
+    `number` is that of `Task 3: ...`, in small letters; "" if the task has none.
+    """
 
     name: str
     spec: str | None = None
     status: TaskStatus = TaskStatus.OPEN
+    number: str = ""
+
+    @property
+    def key(self) -> str:
+        """What the task is known by, whatever else an agent changes: its number, else its name."""
+        return f"task {self.number}" if self.number else self.name.casefold()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.status is TaskStatus.COMPLETE
 
 
 # -- tasks -------------------------------------------------------------------------------------
@@ -120,7 +134,7 @@ def first_heading(prompt: str) -> str | None:
 
 def _has_title(headings: "Sequence[_Heading]") -> bool:
     """Return whether the first heading is the title of the plan, so that its boxes are tasks."""
-    if not headings or headings[0].level > 1 or headings[0].is_numbered:
+    if not headings or headings[0].level > 1 or headings[0].number:
         return False
     others = headings[1:]
     if any(heading.level == 1 for heading in others):
@@ -133,9 +147,9 @@ def _tasks(entries: "Sequence[_Heading | _CheckBox]") -> Iterator[Task]:
         spec = next((e.spec for e in (entry, *reversed(entry.above)) if e.spec), None)
         if isinstance(entry, _Heading):
             if entry.is_task and entry.status is not None:
-                yield Task(entry.name, spec, entry.status)
+                yield Task(entry.name, spec, entry.status, entry.number)
         elif entry.name and not any(heading.is_task for heading in entry.above):
-            yield Task(entry.name, spec, entry.status)
+            yield Task(entry.name, spec, entry.status, entry.number)
 
 
 # -- outline -----------------------------------------------------------------------------------
@@ -146,7 +160,7 @@ class _Heading(Struct, eq=False):
 
     level: int
     name: str
-    is_numbered: bool
+    number: str
     above: list["_Heading"]
     status: TaskStatus | None = None
     spec: str | None = None
@@ -163,6 +177,7 @@ class _CheckBox(Struct, eq=False):
     """A check box, and the headings above it in the outline."""
 
     name: str
+    number: str
     status: TaskStatus
     above: list[_Heading]
     spec: str | None = None
@@ -197,8 +212,7 @@ class _Outline:
         words = plain(text).strip(_SIGNS)
         while self._above and self._above[-1].level >= level:
             self._above.pop()
-        is_numbered = _NUMBERED.match(words) is not None
-        heading = _Heading(level, _name(words), is_numbered, list(self._above))
+        heading = _Heading(level, _name(words), _number(words), list(self._above))
         self._entries.append(heading)
         self._above.append(heading)
 
@@ -209,7 +223,7 @@ class _Outline:
             blocked = _NAMED_BLOCKED.search(words)
             if blocked and status is not TaskStatus.COMPLETE:
                 words, status = words[: blocked.start()] or words, TaskStatus.BLOCKED
-            self._box = _CheckBox(_name(words), status, list(self._above))
+            self._box = _CheckBox(_name(words), _number(words), status, list(self._above))
             self._entries.append(self._box)
             return
         if not row[0].isspace():
@@ -237,7 +251,7 @@ class _Outline:
 
         So `Task 3` owns the labels below its subheadings too.
         """
-        numbered = (heading for heading in reversed(self._above) if heading.is_numbered)
+        numbered = (heading for heading in reversed(self._above) if heading.number)
         return next(numbered, self._above[-1] if self._above else None)
 
 
@@ -246,6 +260,11 @@ def _name(words: str) -> str:
     number = _TASK_NUMBER.match(words)
     words = (words[number.end() :] if number else "") or words
     return shortened(_NAMED_STATUS.sub("", words.strip(_SIGNS)).strip(_SIGNS))
+
+
+def _number(words: str) -> str:
+    found = _NUMBERED.match(words)
+    return found[1].lower() if found else ""
 
 
 def _spec(value: str) -> str | None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooda.ralph.plan_file import (
+from rooda.tasks.markdown_tasks import (
     Task,
     TaskStatus,
     became_complete,
@@ -65,9 +65,9 @@ Status: Not started
 
 def test_headings_with_status_lines_are_tasks() -> None:
     assert tasks_in(PLAN) == (
-        Task("Read the config", "specs/config.md", DONE),
-        Task("Write ralph init", "specs/init.md", WIP),
-        Task("Say how it ended", None, OPEN),
+        Task("Read the config", "specs/config.md", DONE, "1"),
+        Task("Write ralph init", "specs/init.md", WIP, "2"),
+        Task("Say how it ended", None, OPEN, "3"),
     )
 
 

@@ -1,0 +1,60 @@
+"""The task file of a run (`tasks`): the tasks in it now.
+
+An agent can put anything in its place: a huge file, a pipe, a link. Each form of a task file has
+its reader here; Markdown is the only one so far.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct
+
+from rooda.tasks.markdown_tasks import Task, tasks_in
+from rooda.text.markdown import LONGEST
+from rooda.text.plain_files import read_plain_file
+from rooda.workspace.real_folders import leads_out
+
+# How the name of a file ends, and what reads it. Every other file is read as Markdown.
+_READERS: dict[str, Callable[[str], tuple[Task, ...]]] = {}
+
+
+class TaskFileError(Exception):
+    """rooda can't read the tasks; the message says why."""
+
+
+class TaskFile(Struct, frozen=True):
+    """A file with tasks. `shown` is its name in messages.
+
+    A link below one of the folders `inside` may not lead out of them: an agent can make one.
+    """
+
+    path: Path
+    shown: str
+    inside: tuple[Path, ...] = ()
+
+    def read(self) -> tuple[Task, ...]:
+        """Return the tasks in the file. Raises TaskFileError."""
+        return self._read(self.path)
+
+    def read_done(self) -> tuple[Task, ...]:
+        """Return the tasks in `PLAN-DONE.md`, to which agents move tasks; none if there is none."""
+        try:
+            return self._read(self.path.with_name(f"{self.path.stem}-DONE{self.path.suffix}"))
+        except TaskFileError:
+            return ()
+
+    def _read(self, path: Path) -> tuple[Task, ...]:
+        target = leads_out(path, self.inside, ())
+        if target is not None:
+            raise TaskFileError(f"is a link that leads out of the work tree, to {target}")
+        try:
+            data = read_plain_file(path, LONGEST + 1, follow=True)
+        except FileNotFoundError:
+            raise TaskFileError("does not exist") from None
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise TaskFileError(f"can't be read: {why}") from None
+        if len(data) > LONGEST:  # the tasks beyond it would count as gone
+            raise TaskFileError(f"is larger than {LONGEST:,} bytes")
+        reader = _READERS.get(path.suffix.lower(), tasks_in)
+        return reader(data.decode("utf-8", "replace"))

@@ -1,0 +1,110 @@
+"""The count of tasks, and what becomes of tasks that an agent removes, moves or renames."""
+
+import pytest
+
+from rooda.tasks.markdown_tasks import tasks_in
+from rooda.tasks.standing import TaskCount, TaskLedger, TaskStanding
+
+PLAN = """\
+# Plan
+
+### Task 1: Parse dates
+Status: done
+
+### Task 2: Print dates
+Status: open
+
+### Task 3: Ask the service
+Status: blocked
+"""
+ONE_DONE = "- [x] Parse\n- [ ] Print\n"
+
+
+def after(before: str, now: str, archive: str = "", ledger: TaskLedger | None = None) -> TaskLedger:
+    known = ledger or TaskLedger()
+    return known.after_agent(tasks_in(before), tasks_in(now), tasks_in(archive))
+
+
+def stands(before: str, now: str, archive: str = "") -> TaskStanding:
+    return after(before, now, archive).standing(tasks_in(now))
+
+
+def test_blocked_tasks_count_as_open() -> None:
+    found = TaskLedger().standing(tasks_in(PLAN))
+    assert (found.count, found.count.open) == (TaskCount(1, 3, blocked=1), 2)
+    assert (found.open, found.blocked) == (("Print dates",), ("Ask the service",))
+    assert not found.is_done
+    assert not found.is_blocked
+
+
+@pytest.mark.parametrize(
+    "count, words",
+    [(TaskCount(14, 20), "14 of 20 tasks"), (TaskCount(0, 1), "0 of 1 task")],
+)
+def test_words(count: TaskCount, words: str) -> None:
+    assert count.words == words
+
+
+@pytest.mark.parametrize(
+    "now, archive, done, total, removed",
+    [
+        ("- [x] Parse\n- [x] Print\n", "", 2, 2, ()),
+        ("- [x] Parse\n", "", 1, 2, ("Print",)),
+        ("- [x] Parse\n", "- [x] Print\n", 2, 2, ()),
+        ("- [x] Parse\n", "- [ ] Print\n", 1, 2, ("Print",)),
+        ("- [ ] Print\n", "", 1, 2, ()),  # a task that was done may leave the file
+        ("", "", 1, 2, ("Print",)),
+        ("- [x] Parse\n- [x] Print (in print.py)\n", "", 2, 2, ()),
+        ("- [x] Parse\n- [x] Printer\n", "", 2, 3, ("Print",)),
+        ("- [x] Parse\n- [x] print\n", "", 2, 2, ()),
+        ("- [x] Parse\n- [ ] Print\n- [ ] More\n", "", 1, 3, ()),
+        ("```\n- [x] Print\n```\n- [x] Parse\n", "", 1, 2, ("Print",)),
+    ],
+)
+def test_open_task_that_an_agent_removes_still_counts_as_open(
+    now: str, archive: str, done: int, total: int, removed: tuple[str, ...]
+) -> None:
+    found = stands(ONE_DONE, now, archive)
+    assert (found.count.done, found.count.total, found.removed) == (done, total, removed)
+
+
+def test_numbered_task_is_known_by_its_number() -> None:
+    renamed = PLAN.replace("Print dates", "Print dates and times").replace("open", "done")
+    assert stands(PLAN, renamed).removed == ()
+    assert stands(PLAN, PLAN.replace("Task 2", "Task 4")).removed == ("Print dates",)
+
+
+def test_removed_task_stays_open_until_it_is_back_and_done() -> None:
+    first = after(ONE_DONE, "- [x] Parse\n")
+    second = after("- [x] Parse\n", "- [x] Parse\n", ledger=first)
+    assert second.standing(tasks_in("- [x] Parse\n")).unfinished == ("Print (was removed)",)
+    back = "- [x] Parse\n- [x] Print\n"
+    assert after("- [x] Parse\n", back, ledger=second).standing(tasks_in(back)).is_done
+
+
+def test_what_the_user_removes_between_iterations_is_gone() -> None:
+    ledger = after(ONE_DONE, ONE_DONE)
+    assert ledger.standing(tasks_in("- [x] Parse\n")).is_done
+
+
+@pytest.mark.parametrize(
+    "text, is_done, is_blocked",
+    [
+        ("", False, False),
+        ("- [x] A\n", True, False),
+        ("- [!] A\n", False, True),
+        ("- [x] A\n- [!] B\n", False, True),
+        ("- [ ] A\n- [!] B\n", False, False),
+    ],
+)
+def test_when_all_is_done_or_only_blocked_tasks_are_left(
+    text: str, *, is_done: bool, is_blocked: bool
+) -> None:
+    found = TaskLedger().standing(tasks_in(text))
+    assert (found.is_done, found.is_blocked) == (is_done, is_blocked)
+
+
+def test_hundred_thousand_tasks_take_a_moment() -> None:
+    before = tasks_in("".join(f"- [ ] {number}\n" for number in range(60_000)))
+    now = tasks_in("".join(f"- [ ] x{number}\n" for number in range(60_000)))
+    assert len(TaskLedger().after_agent(before, now, ()).removed) == 1000
