@@ -362,6 +362,25 @@ def test_blocked_task_is_passed_over_and_named_at_the_end(planned: Ralphs) -> No
 
 
 @pytest.mark.thorough
+def test_plan_decides_when_the_work_is_done(planned: Ralphs) -> None:
+    early = f"{completes_task(1)}; {COMPLETE}"
+    planned.agent_does(early, completes_task(2), DONE_WHEN="tasks")
+    done = planned.ralph("build")
+    assert (done.code, planned.starts) == (0, 2)
+    assert "all tasks in .ralph/implementation_plan.md are done" in done.err
+    assert "You signaled COMPLETE, but .ralph/implementation_plan.md" in planned.prompts()[1]
+    assert "1 open task:\n\n    Write the file\n" in planned.prompts()[1]
+
+
+@pytest.mark.thorough
+def test_wrong_done_when_is_an_error(planned: Ralphs) -> None:
+    planned.agent_does(WORKS, DONE_WHEN="never")
+    done = planned.ralph("build")
+    assert (done.code, planned.starts) == (1, 0)
+    assert "must be signal, tasks or 'command: CMD', not 'never'" in done.err
+
+
+@pytest.mark.thorough
 def test_plan_mode_names_no_task_of_the_plan(planned: Ralphs) -> None:
     planned.agent_does(f"{completes_task(1)}; {COMPLETE}")
     done = planned.ralph("plan")

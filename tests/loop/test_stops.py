@@ -6,12 +6,15 @@ from collections.abc import Iterable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from rooda.agents.failure_kinds import FailureKind, known_kind
 from rooda.config.settings import SETTINGS
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.state import Limits, State, Status
 from rooda.loop.stops import Stop, StopRule, known_rule, stop
+from rooda.tasks.markdown_tasks import tasks_in
+from rooda.tasks.standing import TaskLedger
 
 GOOD = Outcome(Verdict.CONTINUE)
 BAD = Outcome(Verdict.FAILURE, FailureKind.EXIT, "exit code 1")
@@ -204,3 +207,65 @@ def test_a_run_pauses_only_where_no_other_rule_ends_it() -> None:
         found = stop(state_after(outcomes), limits)
         assert found is not None
         assert found.rule is rule
+
+
+# -- done_when ------------------------------------------------------------------------------
+
+REFUSED = Outcome(Verdict.FAILURE, FailureKind.NOT_DONE, "PLAN.md has 1 open task")
+SAYS_BLOCKED = Outcome(Verdict.FAILURE, FailureKind.SIGNAL, "the agent says that it is blocked")
+BY_TASKS = Limits(9, 9, by_tasks=True)
+
+
+@pytest.mark.parametrize(
+    "outcomes, rule",
+    [
+        ([REFUSED, REFUSED], None),
+        ([REFUSED, REFUSED, REFUSED], StopRule.NOT_DONE),
+        ([REFUSED, REFUSED, GOOD, REFUSED], None),
+        ([REFUSED, REFUSED, BAD, REFUSED], None),
+        ([REFUSED, REFUSED, STOPPED, REFUSED], StopRule.NOT_DONE),
+        ([REFUSED, GOOD, REFUSED, REFUSED, REFUSED], StopRule.NOT_DONE),
+        ([Outcome(Verdict.COMPLETE, done="all tasks in PLAN.md are done")], StopRule.DONE),
+        ([DONE], StopRule.SIGNAL),
+    ],
+)
+def test_three_refusals_in_a_row_end_a_run_whatever_the_threshold(
+    outcomes: list[Outcome], rule: StopRule | None
+) -> None:
+    found = stop(state_after(outcomes), BY_TASKS)
+    assert (found and found.rule) == rule
+
+
+def test_refusals_at_the_maximum_or_the_threshold() -> None:
+    refused = state_after([REFUSED, REFUSED])
+    assert status(refused, maximum=2) is Status.MAX_ITERS
+    found = stop(state_after([REFUSED], refused), Limits(3, 3))
+    assert found is not None
+    assert found.rule is StopRule.NOT_DONE
+    assert found.reason.endswith("SUCCESS 3 times in a row, but PLAN.md has 1 open task")
+
+
+@pytest.mark.parametrize(
+    "text, last, is_end",
+    [
+        ("- [x] A\n- [!] B\n", None, True),
+        ("- [x] A\n- [!] B\n", GOOD, True),
+        ("- [x] A\n- [!] B\n", REFUSED, True),
+        ("- [x] A\n- [!] B\n", SAYS_BLOCKED, True),
+        ("- [x] A\n- [!] B\n", BAD, False),  # an agent may still repair it
+        ("- [ ] A\n- [!] B\n", GOOD, False),
+        ("- [x] A\n", GOOD, False),
+    ],
+)
+def test_run_ends_if_only_blocked_tasks_are_left(
+    text: str, last: Outcome | None, *, is_end: bool
+) -> None:
+    tasks = TaskLedger().standing(tasks_in(text))
+    state = structs.replace(state_after([last] if last else []), tasks=tasks)
+    found = stop(state, BY_TASKS)
+    assert found == (
+        Stop(Status.ABORTED, StopRule.BLOCKED_TASKS, "only blocked tasks are left: B")
+        if is_end
+        else None
+    )
+    assert stop(state, Limits(9, 9)) is None

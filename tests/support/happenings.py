@@ -59,7 +59,7 @@ from rooda.loop.state import State, Status
 from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
 from rooda.loop.tree_events import HardLinksFound, UnsafeTree
-from rooda.loop.verify_events import CleanCheckEnded, TestsLost, VerifyRetried
+from rooda.loop.verify_events import CleanCheckEnded, DoneCheckEnded, TestsLost, VerifyRetried
 from rooda.loop.waits import WaitKind
 from rooda.loop.work_events import (
     BaselineEnded,
@@ -403,6 +403,9 @@ SAMPLES: tuple[Event, ...] = (
     VerifyRetried(1, 1, 3, "make test", 1, "exit code 1", 2.0, "1 failed"),
     TestsLost(2, TestLoss(LossKind.FEWER, 41, 38, 0, 2, ("test_a",), 3, ("test_b",), 2)),
     TestsLost(2, TestLoss(LossKind.REPLACED, 41, 41, 0, 0, ("test_a",), 1)),
+    DoneCheckEnded(0, "./all-done.sh", 0, "", 0.2, "all done"),
+    DoneCheckEnded(2, "./all-done.sh", 1, "exit code 1", 0.2, "3 are open"),
+    DoneCheckEnded(2, "./all-done.sh", 7, "exit code 7", 0.2, "no database", (NAMED,)),
     CleanCheckEnded(2, "npm ci && npm test", 0, "", 30.0, "4 passed", 12),
     CleanCheckEnded(2, "npm ci && npm test", 1, "exit code 1", 3.0, "no lock file", 12, (NAMED,)),
     BaselineEnded("make test", 0, "", 12.5, "3 passed", (NAMED,), TestResults(3, 3, 0, 0)),

@@ -118,6 +118,13 @@ class FailureKind(StrEnum):
         has_output=False,
         exit_code="verify",
     )
+    NOT_DONE = FailureRow(
+        "not-done",
+        "the agent signaled SUCCESS, but the work is not done",
+        settings=("done_when", "tasks"),
+        advice="See which tasks are open; mark those that are done, and remove those that you do "
+        "not want",
+    )
     NO_CHANGES = FailureRow(
         "no-changes",
         "no files changed",

@@ -12,6 +12,7 @@ from rooda.config.flag_names import FlagNames
 from rooda.config.resolve import Values
 from rooda.config.settings import (
     CAPTURE,
+    DONE_WHEN,
     ENV,
     MAX_PROMPT_SIZE,
     MIN_FREE_DISK,
@@ -20,7 +21,14 @@ from rooda.config.settings import (
     SIGNALS_FAILURE,
     SIGNALS_SUCCESS,
 )
-from rooda.prompts.compose import assemble, assemble_file, check_size, notes_section
+from rooda.config.text_kinds import BY_SIGNAL
+from rooda.prompts.compose import (
+    assemble,
+    assemble_file,
+    check_size,
+    feedback_section,
+    notes_section,
+)
 from rooda.prompts.parts import Context, FilePart, Part, PromptError, size_of
 from rooda.tasks.task_file import TaskFile
 from rooda.workspace.free_space import DiskShortage, disk_places, find_shortage
@@ -146,8 +154,11 @@ class Plan(Struct, frozen=True):
         most = self.values[MAX_PROMPT_SIZE]
         if self.template is not None:
             text = self.template.read(iteration, most)
-            if notes:
-                text = "\n\n".join((text.rstrip("\r\n"), notes_section(notes))) + "\n"
+            added = [notes_section(notes)] if notes else []
+            if feedback and self.values[DONE_WHEN] != BY_SIGNAL:  # else a retry has the same prompt
+                added.append(feedback_section(feedback))
+            if added:
+                text = "\n\n".join((text.rstrip("\r\n"), *added)) + "\n"
             check_size(size_of(text), most)
             return text
         own = {

@@ -40,15 +40,19 @@ from rooda.config.prompting import choose_contexts, choose_file, choose_phases
 from rooda.config.publish_checks import check_publishing
 from rooda.config.resolve import Values, resolve
 from rooda.config.sandbox_checks import find_sandbox
+from rooda.config.setting import UNSET
 from rooda.config.settings import (
     AI_CMD_FALLBACKS,
+    DONE_WHEN,
     ENV,
     MAX_PROMPT_SIZE,
     NOTIFY_URLS,
     SIGNALS_SUCCESS,
+    TASKS,
     WORKING_DIR,
 )
-from rooda.config.task_checks import find_task_file
+from rooda.config.task_checks import check_tasks, find_task_file
+from rooda.config.text_kinds import BY_TASKS
 from rooda.config.validate import (
     check_procedures,
     check_signal_words,
@@ -152,7 +156,7 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     own = request.own
     problems: list[Problem] = [] if own is None else [*own.problems]
     layer = None if own is None else own.layer
-    layers = read_layers(world, request.config, request.flags, problems, layer)
+    layers = read_layers(world, request.config, _flags(request), problems, layer)
     values = resolve(layers, request.procedure)
     problems += _check_values(layers, values, request)
 
@@ -186,6 +190,7 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     problems += check_git(values, working_dir, tools, is_needed=own is not None)
     if not request.resumed:
         problems += check_clean(values, working_dir, tools)
+        problems += check_tasks(values, working_dir, world)
     problems += check_publishing(values, working_dir, tools)
     problems += check_verify(values, working_dir, environ, tools)
     problems += check_branch(values, working_dir, tools, resumed=request.resumed)
@@ -228,6 +233,14 @@ def prepare(request: RunRequest, world: World) -> Prepared:
         tuple(_with_advice(check, names) for check in checks),
         at_start,
     )
+
+
+def _flags(request: RunRequest) -> Mapping[str, tuple[str, str]]:
+    """Return the flags; a task file for a prompt file also says when the work is done."""
+    flag, name = request.flags.get(TASKS.key, ("", UNSET))
+    if request.procedure != FILE_RUN or name == UNSET or DONE_WHEN.key in request.flags:
+        return request.flags
+    return {**request.flags, DONE_WHEN.key: (flag, BY_TASKS)}
 
 
 def _with_advice(check: Check, names: FlagNames) -> Check:

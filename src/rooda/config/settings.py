@@ -15,6 +15,8 @@ from rooda.config.kinds import Age, Boolean, Dollars, Integer, Seconds, Size, Ti
 from rooda.config.notify_kinds import AddressList, MomentList
 from rooda.config.setting import Setting, optional, setting
 from rooda.config.text_kinds import (
+    BY_SIGNAL,
+    DoneWhen,
     FolderText,
     NameList,
     OneOf,
@@ -63,6 +65,10 @@ ITERATION_MODE = setting("iteration_mode", OneOf(("max-iterations", "unlimited",
 TASKS = optional("tasks", PathText(), None, RUN,
     "Task file: rooda shows how many of its tasks are done (default: PLAN.md for `build`)",
     placeholder="FILE", common=True)
+DONE_WHEN = setting("done_when", DoneWhen(), BY_SIGNAL, RUN,
+    "When the work is done: the agent signals SUCCESS, all tasks of the task file are done, or a "
+    "command exits with 0 (1: not yet). With the last two, an early SUCCESS is a failure",
+    common=True)
 ITERATION_TIMEOUT = optional("iteration_timeout", Timeout(1), None, RUN,
     "Stop an iteration that takes longer", always_in_dry_run=True, common=True)
 FIRST_OUTPUT_TIMEOUT = optional("first_output_timeout", Timeout(0.1), None, RUN,
@@ -290,7 +296,7 @@ SIGNALS_STREAMS = setting("signals.streams", OneOf(("both", "stdout", "stderr"))
 SIGNALS_MATCH = setting("signals.match", OneOf(("anywhere", "last-line")), "anywhere", POLICY,
     "Where a signal counts: anywhere, or only alone on the last non-empty line")
 SIGNALS_CONFIRM = setting("signals.confirm", Integer(1, 100), 1, POLICY,
-    "How many iterations in a row must signal SUCCESS before the run is complete")
+    "How many iterations in a row must signal SUCCESS before the run is complete", common=True)
 IGNORE_EXIT_STATUS = setting("ignore_exit_status", Boolean(), OFF, POLICY,
     "Ignore the agent's exit status")
 ZERO_MEANS_UNLIMITED = setting("zero_means_unlimited", Boolean(), OFF, POLICY,

@@ -1,13 +1,16 @@
 """Finds the task file of a run, and checks it where the end of the run depends on it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from rooda.config.origin import Tier
+from rooda.config.problems import Problem
 from rooda.config.resolve import Values
-from rooda.config.settings import TASKS
+from rooda.config.settings import DONE_WHEN, REQUIRED_FILE, TASKS
+from rooda.config.text_kinds import BY_TASKS
 from rooda.config.work_checks import names_tracker
 from rooda.config.world import World
-from rooda.tasks.task_file import TaskFile
+from rooda.tasks.task_file import TaskFile, TaskFileError
 from rooda.text.paths import file_mode, shown_from
 from rooda.workspace.work_tree import work_tree
 
@@ -25,11 +28,43 @@ def find_task_file(values: Values, working_dir: Path, world: World) -> TaskFile 
     folders = tuple(dict.fromkeys((working_dir, top)))
     path = Path(name)
     if values.origin(TASKS).tier is Tier.BUILTIN:
-        if names_tracker(folders):
+        if values[DONE_WHEN] != BY_TASKS and names_tracker(folders):
             return None
         found = (folder / name for folder in folders)
         path = next((one for one in found if file_mode(one)), working_dir / name)
     return task_file(path, world, folders)
+
+
+def check_tasks(values: Values, working_dir: Path, world: World) -> Iterator[Problem]:
+    """Yield a problem if the tasks decide when the work of a new run is done, and there are none.
+
+    For a run that continues, a file without tasks means that the work is not done.
+    """
+    if values[DONE_WHEN] != BY_TASKS:
+        return
+    file = find_task_file(values, working_dir, world)
+    if file is None:
+        yield Problem.at(
+            values.origin(DONE_WHEN),
+            values.field(DONE_WHEN),
+            "the tasks decide when the work is done, but this run has no task file",
+            f"Name it with {TASKS.flag_name} FILE (loop.{TASKS.key})",
+            title="No tasks",
+        )
+        return
+    if values[REQUIRED_FILE] == str(file.path) and not file.path.exists():
+        return  # the loop reports it
+    try:
+        what = "" if file.read() else "has no tasks"
+    except TaskFileError as error:
+        what = str(error)
+    if what:
+        yield Problem(
+            f"the tasks decide when the work is done ({DONE_WHEN.key}), but {file.shown} {what}",
+            "Write a heading with `Status: open` below it, or `- [ ] TASK`, for each task; or name "
+            f"another file with {TASKS.flag_name}",
+            title="No tasks",
+        )
 
 
 def task_file(path: Path, world: World, inside: tuple[Path, ...]) -> TaskFile:

@@ -65,6 +65,32 @@ class FolderText(PathText, frozen=True):
     """The name of a folder."""
 
 
+BY_SIGNAL, BY_TASKS = "signal", "tasks"
+
+
+class DoneWhen(Text, frozen=True):
+    """What decides that the work is done: a word, or `command: CMD`."""
+
+    metavar = "signal|tasks|'command: CMD'"
+    _form = re.compile(r"(signal|tasks)|command:\s*(\S.*)", re.DOTALL)
+
+    def check(self, raw: object) -> str:
+        is_text = isinstance(raw, str) and "\0" not in raw
+        found = self._form.fullmatch(str(raw).strip()) if is_text else None
+        if found is None:
+            message = f"must be signal, tasks or 'command: CMD', not {brief(raw)}"
+            raise WrongValue(message, "Write one of them, such as 'command: ./all-done.sh'")
+        return found[1] or f"command: {found[2]}"
+
+    def schema(self) -> Schema:
+        return {"type": "string", "pattern": r"^\s*(signal|tasks|command:\s*\S[\s\S]*)\s*$"}
+
+
+def done_command(value: str) -> str | None:
+    """Return the command in a value of `done_when`; None if something else decides."""
+    return None if value in (BY_SIGNAL, BY_TASKS) else value.removeprefix("command: ")
+
+
 class ShellCommand(Text, frozen=True):
     """A command for `sh -c`: one text, which rooda does not split into words."""
 

@@ -17,7 +17,7 @@ from rooda.prompts.parts import PHASES, TextPart
 from rooda.record.given_flags import GivenFlags
 
 # After these ends there is nothing to continue, or the user has what they asked for.
-_AT_THE_END = (StopRule.SIGNAL, StopRule.ONCE, StopRule.MAX_ITERATIONS)
+_AT_THE_END = (StopRule.DONE, StopRule.SIGNAL, StopRule.ONCE, StopRule.MAX_ITERATIONS)
 _LOOKING = ("rooda show", "rooda report")  # for the runs of ralph too
 _PROMPT_FLAGS = frozenset({"--context", *(f"--{phase}" for phase in PHASES)})
 BUDGETS = {

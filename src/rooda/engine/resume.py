@@ -117,7 +117,7 @@ def restored(row: RunRow) -> State:
 
 
 def _recounted(state: State) -> State:
-    return replace(state, consecutive_failures=0, idle=0, limited=(), backoffs=0)
+    return replace(state, consecutive_failures=0, idle=0, limited=(), backoffs=0, refusals=0)
 
 
 def _used_up(row: RunRow, state: State, found: Stop, front: Front) -> InvalidInput:

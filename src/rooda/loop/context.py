@@ -12,6 +12,7 @@ from rooda.config.plan import CurrentTask, Plan
 from rooda.iteration.session import Response
 from rooda.iteration.types import Iteration, IterationStatus
 from rooda.loop import hooks
+from rooda.loop.doneness import Answer
 from rooda.loop.hooks import HookPayload, Moment
 from rooda.loop.iteration_events import Segment, StageEntered
 from rooda.loop.outcome import Outcome, Verdict
@@ -64,6 +65,7 @@ class IterationContext(Struct):
     segments: list[Segment] = field(default_factory=list)
     ledger: TaskLedger = TaskLedger()
     standing: TaskStanding | None = None  # the tasks of the task file, after the agent
+    not_done: Answer | None = None  # why a SUCCESS of the agent is refused (`done_when`)
     tasks_before: tuple[Task, ...] = ()  # those in the file before the agent
 
     @property

@@ -40,6 +40,7 @@ _TIMEOUT_ADVICE = {
 # The agent did not fail here: neither its exit code nor its duration explains the failure.
 _NOT_BY_AGENT = (
     FailureKind.VERIFY,
+    FailureKind.NOT_DONE,
     FailureKind.NO_CHANGES,
     FailureKind.NO_FILE,
     FailureKind.COMMIT,
@@ -179,6 +180,8 @@ def _advised(fault: Fault | None, advice: Mapping[FailureKind, str]) -> str:
 
 def evidence(outcome: Outcome, promises: Promises, result: ProcessResult | None) -> str:
     """Return what decided: the signal's line, the CLI's message, or how the process ended."""
+    if outcome.done:
+        return outcome.done
     by_signal = outcome.verdict is Verdict.COMPLETE or outcome.kind is FailureKind.SIGNAL
     if by_signal and promises.lines:
         return promises.lines[-1]

@@ -29,6 +29,7 @@ from rooda.loop.clean_check import run_clean_check
 from rooda.loop.commit_message import commit_message, with_work_of
 from rooda.loop.confirmation import confirm_success
 from rooda.loop.context import IterationContext
+from rooda.loop.done_stage import check_done, refuse_success
 from rooda.loop.hooks import Moment
 from rooda.loop.iteration_events import (
     IterationStarted,
@@ -331,8 +332,10 @@ STAGES: tuple[Callable[[IterationContext], None], ...] = (
     read_signals,
     check_tree,  # what the first look has refused makes a good outcome a failure
     protect.require_protected,
+    check_done,
     run_verify,
     check_tree,
+    refuse_success,
     require_changes,
     require_file,
     run_clean_check,
@@ -351,6 +354,7 @@ _SHORTEST_SEGMENT = 0.001  # seconds
 _SEGMENTS: Mapping[Callable[[IterationContext], None], SegmentKind] = {
     pre_hooks: SegmentKind.HOOKS,
     start_agent: SegmentKind.AGENT,
+    check_done: SegmentKind.VERIFY,
     run_verify: SegmentKind.VERIFY,
     run_clean_check: SegmentKind.VERIFY,
     commit: SegmentKind.COMMIT,

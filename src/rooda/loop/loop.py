@@ -20,20 +20,21 @@ from rooda.config.settings import (
 from rooda.loop import hooks, verify
 from rooda.loop.agent_events import AgentChanged, NotesWaiting
 from rooda.loop.changes import report_tree
+from rooda.loop.done_stage import done_before
 from rooda.loop.hooks import HookPayload, Moment
 from rooda.loop.iteration import run_iteration
-from rooda.loop.outcome import Outcome, Verdict
+from rooda.loop.outcome import Verdict
 from rooda.loop.run_events import RunEnded, RunStarted, StopRequested, TasksLeft
 from rooda.loop.services import Services
 from rooda.loop.state import Limits, State, Status, limits_of
 from rooda.loop.stops import ExitCodes, Stop, StopRule, exit_code, stop
 from rooda.loop.task_stage import standing_of
 from rooda.loop.tree_check import look, report_hard_links
+from rooda.loop.verify import Baseline
 from rooda.loop.waiting import next_wait, note_disk, note_outage, note_user_changes, wait
 from rooda.loop.waits import AgentHold, UsageLimit, backoff, choose, first_free, hold_of
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
-from rooda.testresults.census import TestCensus
 from rooda.testresults.results import TestResults
 from rooda.workspace.clean_copy import remove_copies
 from rooda.workspace.state_folder import place_of
@@ -68,10 +69,7 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
     )
     report_hard_links(services)
     state = _prepare(plan, services, replace(state, tests=_tests_before(services)))
-    is_new = (state.iteration, state.attempt) == (0, 1)  # no agent has started in this run
-    if is_new and state.last is None and not plan.missing_file():
-        outcome, census = _baseline(plan, services)
-        state = replace(state, last=outcome, census=census)
+    state = _check_before(plan, services, state)
     has_task = False
     while True:
         now = services.now()
@@ -196,10 +194,25 @@ def _prepare(plan: Plan, services: Services, state: State) -> State:
     return state
 
 
-def _baseline(plan: Plan, services: Services) -> tuple[Outcome | None, TestCensus | None]:
+def _check_before(plan: Plan, services: Services, state: State) -> State:
+    """Run the check once, and find out whether there is work to do, before any agent has started.
+
+    If the check fails, there is.
+    """
+    is_new = (state.iteration, state.attempt) == (0, 1)
+    if not is_new or state.last is not None or plan.missing_file():
+        return state
+    baseline = _baseline(plan, services)
+    state = replace(state, last=baseline.outcome, census=baseline.tests)
+    if baseline.outcome is None and not baseline.failed:
+        state = replace(state, last=done_before(plan, services, state.ledger))
+    return state
+
+
+def _baseline(plan: Plan, services: Services) -> Baseline:
     """The check before the first iteration; its changes to files are not those of an agent."""
     if services.interrupts.received:
-        return None, None
+        return Baseline()
     if services.tracker is not None:
         services.tracker.forget()
     return verify.run_baseline(plan, services)

@@ -45,7 +45,8 @@ class Outcome(Struct, frozen=True):
     agent was not started. `fault` is the failure that the agent's CLI reported. `evidence` is what
     decided, if something other than the agent decided: the verify command, git, a hook. `detail`
     are the agent's own words about the failure. `successes`: the iterations in a row that signaled
-    SUCCESS, if the run asks for several.
+    SUCCESS, if the run asks for several. `done` says why the work is done, if not the signal but
+    `done_when` decides.
     """
 
     verdict: Verdict
@@ -57,6 +58,7 @@ class Outcome(Struct, frozen=True):
     evidence: str = ""
     detail: str = ""
     successes: int = 0
+    done: str = ""
 
     @property
     def explained(self) -> str:

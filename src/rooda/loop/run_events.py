@@ -8,14 +8,12 @@ from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
 from rooda.loop.waits import AgentHold
 from rooda.process.events import NamedProcess, names
-from rooda.tasks.standing import TaskCount
+from rooda.tasks.standing import TaskCount, some
 from rooda.text.colors import Color
 from rooda.text.controls import one_line, shown_words
 from rooda.text.event import Event, Field, LogLevel, Message, say
 from rooda.text.numbers import approximate_size, count, usage_words
 from rooda.text.times import format_duration
-
-_MOST_NAMED = 5  # tasks in one message
 
 
 class ConfigResolved(Event, frozen=True):
@@ -272,13 +270,7 @@ class TasksLeft(Event, frozen=True):
     def lists(self) -> tuple[tuple[str, str], ...]:
         """Return each kind of task that there is, and the names of some of its tasks."""
         kinds = (("open", self.open), ("blocked", self.blocked))
-        return tuple((name, _some(tasks)) for name, tasks in kinds if tasks)
-
-
-def _some(tasks: tuple[str, ...]) -> str:
-    more = len(tasks) - _MOST_NAMED
-    shown = "; ".join(one_line(task) for task in tasks[:_MOST_NAMED])
-    return f"{shown}; and {more} more" if more > 0 else shown
+        return tuple((name, some(tasks)) for name, tasks in kinds if tasks)
 
 
 class RunEnded(Event, frozen=True):
@@ -349,7 +341,7 @@ class RunEnded(Event, frozen=True):
                 is_paused = self.rule is StopRule.PAUSED
                 return Message("Loop paused" if is_paused else "Loop interrupted", fields)
             case _:
-                return Message("Loop completed", (status, *total))
+                return Message("Loop completed", (status, ("reason", self.reason or None), *total))
 
     def as_text(self) -> str:
         lines = [self._first_line()]
@@ -378,6 +370,8 @@ class RunEnded(Event, frozen=True):
         match self.status:
             case Status.SUCCESS if self.rule is StopRule.ONCE:
                 return f"Completed ({done}, {total})"
+            case Status.SUCCESS if self.rule is StopRule.DONE:
+                return f"Completed: {one_line(self.reason)} ({done}, {total})"
             case Status.SUCCESS:
                 return f"Completed: AI signaled {self.promise_signal} ({done}, {total})"
             case Status.MAX_ITERS:

@@ -12,6 +12,7 @@ from rooda.agents.failure_kinds import FailureKind, Reaction
 from rooda.config.plan import CurrentTask, Plan
 from rooda.config.settings import (
     BACKOFF,
+    DONE_WHEN,
     FAILURE_THRESHOLD,
     LIMIT_WAIT,
     MAX_ATTEMPTS,
@@ -24,6 +25,7 @@ from rooda.config.settings import (
     STALL_THRESHOLD,
     WAIT_FOR_LIMITS,
 )
+from rooda.config.text_kinds import BY_TASKS
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.stats import Stats
 from rooda.loop.waits import Patience, UsageLimit
@@ -58,6 +60,7 @@ class Limits(Struct, frozen=True):
     patience: Patience = Patience()
     once: bool = False  # one good iteration is a success
     pause_at: int | None = None  # after this iteration the run pauses
+    by_tasks: bool = False  # the work is done when all tasks are (`done_when: tasks`)
 
 
 def limits_of(plan: Plan) -> Limits:
@@ -82,6 +85,7 @@ def limits_of(plan: Plan) -> Limits:
             values[MAX_OUTAGE_WAIT],
         ),
         once=once,
+        by_tasks=values[DONE_WHEN] == BY_TASKS,
     )
 
 
@@ -117,6 +121,7 @@ class SavedState(Struct, frozen=True):
     successes: _Count = 0
     uncommitted: tuple[int, ...] = ()
     ledger: TaskLedger = TaskLedger()
+    refusals: _Count = 0
 
 
 class State(Struct, frozen=True):
@@ -157,6 +162,7 @@ class State(Struct, frozen=True):
     ledger: TaskLedger = (
         TaskLedger()
     )  # tasks that an agent has removed from the task file, or moved
+    refusals: int = 0  # iterations in a row that signaled SUCCESS before the work was done
     tasks: TaskStanding | None = None  # the tasks of the task file, if the run has one
 
     @property
@@ -217,6 +223,7 @@ class State(Struct, frozen=True):
             stats=self.stats if outcome.skipped else self.stats.add(seconds),
             last=outcome,
             successes=outcome.successes if outcome.is_good else 0,
+            refusals=self.refusals + 1 if outcome.kind is FailureKind.NOT_DONE else 0,
             elapsed=self.elapsed + seconds,
             feedback=feedback,
             same=self._same_again(outcome) if failed else 0,

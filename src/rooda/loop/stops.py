@@ -12,9 +12,12 @@ from msgspec import Struct
 from rooda.agents.failure_kinds import FailureKind
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.state import Limits, State, Status
+from rooda.tasks.standing import some
 from rooda.text.numbers import count
 from rooda.text.times import format_duration
 
+MOST_REFUSALS = 3  # of SUCCESS in a row
+_CALM = (FailureKind.NOT_DONE, FailureKind.SIGNAL)  # the agent says that it is done, or blocked
 MORE_ITERATIONS = 10  # that rooda proposes to a user whose run has reached its maximum
 
 # Each check returns the reason why the run ends ("" if the rule says it all), or None: go on.
@@ -27,6 +30,26 @@ def _interrupted(state: State, _: Limits) -> str | None:
 
 def _signal(state: State, _: Limits) -> str | None:
     return "" if state.last and state.last.verdict is Verdict.COMPLETE else None
+
+
+def _done(state: State, _: Limits) -> str | None:
+    last = state.last
+    return last.done or None if last and last.verdict is Verdict.COMPLETE else None
+
+
+def _not_done(state: State, _: Limits) -> str | None:
+    if state.refusals < MOST_REFUSALS or state.last is None:
+        return None
+    return f"the agent signaled SUCCESS {state.refusals} times in a row, but {state.last.reason}"
+
+
+def _blocked_tasks(state: State, limits: Limits) -> str | None:
+    """An iteration that failed for another reason leaves something that an agent can repair."""
+    last, tasks = state.last, state.tasks
+    is_calm = last is None or last.is_good or last.kind in _CALM
+    if not limits.by_tasks or tasks is None or not tasks.is_blocked or not is_calm:
+        return None
+    return f"only blocked tasks are left: {some(tasks.blocked)}"
 
 
 def _aborted_by(*kinds: FailureKind) -> Callable[[State, Limits], str | None]:
@@ -158,12 +181,25 @@ class StopRule(StrEnum):
         recorded="interrupted by the user",
         logged="interrupted",
     )
+    DONE = StopRow(
+        "done",
+        Status.SUCCESS,
+        _done,  # before the signal, which may have come too
+        "The work is done, and no check failed.",
+        settings=("done_when", "tasks", "signals.confirm"),
+    )
     SIGNAL = StopRow(
         "signal",
         Status.SUCCESS,
         _signal,
         "The agent signaled that the work is done, and nothing spoke against it.",
-        settings=("signals.success", "signals.streams", "signals.match", "signals.confirm"),
+        settings=(
+            "done_when",
+            "signals.success",
+            "signals.streams",
+            "signals.match",
+            "signals.confirm",
+        ),
         recorded="the agent signaled that the work is done",
         logged="completion signal detected",
     )
@@ -232,6 +268,21 @@ class StopRule(StrEnum):
         _max_tokens,
         "The run has used as many tokens as it may.",
         settings=("max_tokens",),
+    )
+    NOT_DONE = StopRow(
+        "not-done",
+        Status.ABORTED,
+        _not_done,  # before failure-threshold: it says more
+        "The agent signaled SUCCESS again and again, but the work is not done.",
+        settings=FailureKind.NOT_DONE.row.settings,
+        exit_code="last_failure",
+    )
+    BLOCKED_TASKS = StopRow(
+        "blocked-tasks",
+        Status.ABORTED,
+        _blocked_tasks,
+        "Only a person can unblock the tasks that are left. Do that, then resume.",
+        settings=FailureKind.NOT_DONE.row.settings,
     )
     FAILURE_THRESHOLD = StopRow(
         "failure-threshold",

@@ -51,11 +51,11 @@ class Check(Struct, frozen=True):
 
 def run(plan: Plan, number: int, services: Services, place: str) -> Check:
     """Run the check after an iteration, with its retries; keep what it prints in `place`."""
-    most = plan.values[VERIFY_RETRIES] + 1
+    most, command = plan.values[VERIFY_RETRIES] + 1, plan.values[VERIFY_COMMAND] or ""
     failed: list[FailedTry] = []
     while True:
         began = time.time()
-        finished = _run(plan, services, plan.values[VERIFY_TIMEOUT])
+        finished = run_command(plan, services, command, plan.values[VERIFY_TIMEOUT])
         if len(failed) + 1 >= most or not _may_pass_again(finished, services):
             break
         failed.append(FailedTry(finished.exit_code, finished.error, finished.duration))
@@ -65,7 +65,7 @@ def run(plan: Plan, number: int, services: Services, place: str) -> Check:
     services.emit(
         VerifyEnded(
             iteration=number,
-            command=without_secret_values(plan.values[VERIFY_COMMAND] or ""),
+            command=without_secret_values(command),
             exit_code=finished.exit_code,
             error=finished.error,
             duration=finished.duration,
@@ -100,37 +100,49 @@ def _retried(plan: Plan, number: int, attempt: int, finished: Finished) -> Verif
     )
 
 
-def _run(plan: Plan, services: Services, timeout: float | None) -> Finished:
+def run_command(
+    plan: Plan, services: Services, command: str, timeout: float | None, what: str = "verify"
+) -> Finished:
+    """Run a check of the user to its end: in the sandbox, if there is one."""
     services.note_program()
     return services.tools.run(
         Command(
-            what="verify",
-            argv=services.tools.shell(plan.values[VERIFY_COMMAND] or ""),
+            what=what,
+            argv=services.tools.shell(command),
             cwd=plan.working_dir,
             environ=plan.environ,
             timeout=timeout,
             kill_grace=plan.values[KILL_GRACE],
-            shown=without_secret_values(plan.values[VERIFY_COMMAND] or ""),
+            shown=without_secret_values(command),
             streams=plan.values[SHOW_AI_OUTPUT],
             contained=True,
         )
     )
 
 
-def run_baseline(plan: Plan, services: Services) -> tuple[Outcome | None, TestCensus | None]:
-    """Run the check once before the first iteration, if the settings ask for it. It has one try.
+class Baseline(Struct, frozen=True):
+    """The check before the first iteration.
 
-    Returns the outcome if the check can't run at all, or was interrupted, and the tests that it
-    ran. A check that fails is no obstacle: to make it pass may be the task.
+    `outcome` is set if the check can't run at all, or was interrupted. `tests` are those that it
+    ran. `failed`: it ran and failed, which is no obstacle: to make it pass may be the task.
     """
+
+    outcome: Outcome | None = None
+    tests: TestCensus | None = None
+    failed: bool = False
+
+
+def run_baseline(plan: Plan, services: Services) -> Baseline:
+    """Run the check once before the first iteration, if the settings ask for it. It has one try."""
     values = plan.values
     is_due = values[VERIFY_BASELINE] and values[VERIFY_WHEN] == "always"
     if not is_due or values[VERIFY_COMMAND] is None:
-        return None, None
+        return Baseline()
     began, limit = time.time(), values[VERIFY_TIMEOUT]
-    finished = _run(plan, services, min(_LONGEST_BASELINE, limit or _LONGEST_BASELINE))
+    most = min(_LONGEST_BASELINE, limit or _LONGEST_BASELINE)
+    finished = run_command(plan, services, values[VERIFY_COMMAND] or "", most)
     if finished.was_interrupted:
-        return Outcome(Verdict.INTERRUPTED, reason=finished.error), None
+        return Baseline(Outcome(Verdict.INTERRUPTED, reason=finished.error))
     keep_file(plan.workspace, f"{place_of(services.run, 0)}/{VERIFY}", finished.output)
     tests = None
     if values[PARSE_TESTS]:
@@ -151,13 +163,13 @@ def run_baseline(plan: Plan, services: Services) -> tuple[Outcome | None, TestCe
         )
     )
     if not cannot_run:
-        return None, tests_of(plan, Check(finished, began))
+        return Baseline(None, tests_of(plan, Check(finished, began)), not finished.passed)
     off = f"--no-{VERIFY_BASELINE.flag_name.removeprefix('--')}"
     reason = (
         f"verify can't run ({finished.error}): {command}; correct it, or start with {off} "
         "if the agent is to make it work"
     )
-    return Outcome(Verdict.ABORT, FailureKind.VERIFY, reason), None
+    return Baseline(Outcome(Verdict.ABORT, FailureKind.VERIFY, reason))
 
 
 def tests_of(plan: Plan, check: Check) -> TestCensus | None:

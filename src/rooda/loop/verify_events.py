@@ -72,6 +72,47 @@ _TITLES = {
 }
 
 
+class DoneCheckEnded(Event, frozen=True):
+    """The user's command that says whether the work is done (`done_when`) has ended."""
+
+    level = LogLevel.DEBUG
+    raised = (LogLevel.WARN, "its exit code is neither 0 (done) nor 1 (not yet)")
+    iteration: int  # the number of the iteration; 0 before the first one
+    command: str  # the command
+    exit_code: int | None  # its exit code, unknown after a timeout
+    error: str  # why it failed, or empty
+    duration: float  # how many seconds it took
+    output: str  # the end of its output
+    cleaned_up: tuple[NamedProcess, ...] = ()  # the processes that it left behind
+    is_shown: bool = False  # the user saw the output while the command ran (`--verbose`)
+
+    def is_raised(self) -> bool:
+        return self.exit_code not in (0, 1)
+
+    def describe(self) -> Message:
+        return say(
+            self._title(),
+            error=self.error or None,
+            command=self.command,
+            elapsed=format_duration(self.duration),
+            iteration=self.iteration,
+            output=self.output[-PREVIEW:] or None if self.is_raised() else None,
+            cleaned_up=names(self.cleaned_up),
+        )
+
+    def as_text(self) -> str:
+        if not self.is_raised():
+            return f"DEBUG: {self._title()} ({one_line(self.command)})"
+        took = took_words(self.error, self.duration)
+        line = f"WARN: {self._title()}: {one_line(self.error)}{took} ({one_line(self.command)})"
+        return "\n".join([line, *last_output(self.output, is_shown=self.is_shown)])
+
+    def _title(self) -> str:
+        if self.is_raised():
+            return "The command of done_when has trouble, so the work counts as not done"
+        return "The work is not done yet" if self.exit_code else "The work is done"
+
+
 class CleanCheckEnded(Event, frozen=True):
     """The check in a clean copy of what a commit would contain (`verify.clean`) has ended."""
 

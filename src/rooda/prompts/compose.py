@@ -63,6 +63,11 @@ def notes_section(notes: Sequence[str]) -> str:
     return _section("NOTE FROM THE USER", [note.strip("\r\n") for note in notes])
 
 
+def feedback_section(feedback: str) -> str:
+    """Return the section of a prompt with the report about the previous iteration."""
+    return _section("FEEDBACK", [feedback])
+
+
 def assemble_file(
     file: Part,
     contexts: Sequence[Context] = (),
@@ -97,7 +102,7 @@ def _additions(
     if notes:
         yield room.take(notes_section(notes))
     if feedback:
-        yield _section("FEEDBACK", [room.take(feedback)])
+        yield feedback_section(room.take(feedback))
 
 
 class _Room:

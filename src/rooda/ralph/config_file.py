@@ -15,7 +15,7 @@ from rooda.text.lookup import did_you_mean
 LARGEST_FILE = 1024 * 1024
 MOST_FINDINGS = 100
 
-_TEXTS = ("PROJECT_ROOT", "SPECS_DIR", "AGENT_CLI", "AGENT_ARGS", "TEST_COMMAND")
+_TEXTS = ("PROJECT_ROOT", "SPECS_DIR", "AGENT_CLI", "AGENT_ARGS", "DONE_WHEN", "TEST_COMMAND")
 _NUMBERS = ("DEFAULT_MAX_ITERATIONS", "MAX_RETRIES")
 KEYS = (*_TEXTS[:-1], *_NUMBERS, "TEST_COMMAND")
 _LARGEST_NUMBER = 10**9
@@ -39,6 +39,7 @@ class RalphConfig(Struct, frozen=True):
     default_max_iterations: int | None = None
     max_retries: int | None = None
     test_command: str | None = None
+    done_when: str | None = None
     lines: Mapping[str, int] = field(default_factory=dict)  # the line that sets each key
 
 
@@ -102,6 +103,7 @@ class _Reading:
             numbers.get("DEFAULT_MAX_ITERATIONS"),
             numbers.get("MAX_RETRIES"),
             texts.get("TEST_COMMAND"),
+            texts.get("DONE_WHEN") or None,
             self._lines,
         )
 
@@ -165,8 +167,8 @@ def _warnings(key: str, value: ShellValue, earlier: int | None) -> Iterator[_Lin
         yield _LineError(f"is set twice; line {earlier} has no effect", "Remove one of them", key)
     if not value.is_one_word:
         yield _LineError("has several words without quotes", "Put quotes around the value", key)
-    # The shell that runs TEST_COMMAND expands it.
-    if value.expands and key != "TEST_COMMAND":
+    # The shell that runs the command expands it.
+    if value.expands and key not in ("TEST_COMMAND", "DONE_WHEN"):
         message = "is taken as it is written: $ and ` are not expanded"
         yield _LineError(message, "Write out what you mean", key)
 

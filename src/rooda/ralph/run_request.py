@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from rooda.agents.registry import COMMANDS
 from rooda.config.flag_names import FlagNames
+from rooda.config.kinds import WrongValue
 from rooda.config.layers import Layer, Valued
 from rooda.config.origin import Origin, Tier
 from rooda.config.prepare import OwnFiles, Prepared, RunRequest, prepare
@@ -22,6 +23,7 @@ from rooda.config.setting import Setting
 from rooda.config.settings import (
     AI_CMD,
     AI_CMD_ALIAS,
+    DONE_WHEN,
     EXPECTED_FILE,
     ITERATION_MODE,
     MAX_ATTEMPTS,
@@ -51,6 +53,7 @@ _NO_PLAN = "Implementation plan not found. Run 'ralph plan' first."
 _AGENTS = "AGENTS.md"
 _OWN_NAMES = {
     AI_CMD.flag_name: "AGENT_CLI",
+    DONE_WHEN.flag_name: "DONE_WHEN",
     AI_CMD_ALIAS.flag_name: "AGENT_CLI",
     VERIFY_COMMAND.flag_name: "TEST_COMMAND",
     MAX_ATTEMPTS.flag_name: "MAX_RETRIES",
@@ -234,10 +237,24 @@ class RalphFiles:
             put(REQUIRED_FILE, str(self._home.plan))
             put(REQUIRED_MESSAGE, _NO_PLAN)
             put(TASKS, str(self._home.plan))
+            if (done_when := self._done_when()) is not None:
+                put(DONE_WHEN, done_when, "DONE_WHEN")
             if self._test_command is not None:
                 command, origin = self._test_command
                 values[VERIFY_COMMAND.key] = Valued(command, origin, "TEST_COMMAND")
         return values
+
+    def _done_when(self) -> str | None:
+        """Return what decides that the work is done; None, and maybe a problem, if not set."""
+        if self._config.done_when is None:
+            return None
+        try:
+            return str(DONE_WHEN.check(self._config.done_when))
+        except WrongValue as wrong:
+            line = self._config.lines.get("DONE_WHEN")
+            problem = Problem(str(wrong), wrong.suggestion, self._shown, line, "DONE_WHEN")
+            self.problems.append(problem)
+            return None
 
     def _agent(self) -> Iterator[tuple[Setting[Any], str]]:
         """Yield the agent's command; a known agent without arguments gets those of its alias."""

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from rooda.tasks.markdown_tasks import Task, TaskStatus
+from rooda.text.controls import one_line
 
+_MOST_NAMED = 5  # tasks in one message
 _MOST_KEPT = 1000  # tasks that the record keeps, so that it stays small
 
 
@@ -99,6 +101,13 @@ class TaskStanding(Struct, frozen=True):
     def is_blocked(self) -> bool:
         """Whether tasks are left, and all of them are blocked."""
         return not self.trouble and self.count.open == self.count.blocked > 0
+
+
+def some(names: Sequence[str]) -> str:
+    """Return the first names on one line."""
+    more = len(names) - _MOST_NAMED
+    shown = "; ".join(one_line(name) for name in names[:_MOST_NAMED])
+    return f"{shown}; and {more} more" if more > 0 else shown
 
 
 def _missing(before: Sequence[Task], now: Sequence[Task]) -> list[Task]:
