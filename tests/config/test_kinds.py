@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rooda.config.hook_kind import Hook, HookList
 from rooda.config.kinds import Age, Boolean, Integer, Kind, Seconds, Size, WrongValue
 from rooda.config.text_kinds import (
+    DoneWhen,
     OneOf,
     PathText,
     ShellCommand,
@@ -64,6 +65,8 @@ SPECIAL_RAW = {"command": "make lint", "timeout": "5m", "on_error": "abort"}
         (SignalWord(), "ALL-DONE_2", "ALL-DONE_2"),
         (Age(1), "30d", 30 * 86400.0),
         (ShellCommand(), "a && b | c", "a && b | c"),
+        (DoneWhen(), " tasks ", "tasks"),
+        (DoneWhen(), "command:  ./done.sh a | b ", "command: ./done.sh a | b"),
         (MESSAGE, "no names", "no names"),
         (MESSAGE, "{procedure} {iteration} {procedure}", "{procedure} {iteration} {procedure}"),
         (MESSAGE, "{{literally}}", "{{literally}}"),
@@ -143,6 +146,9 @@ def test_valid_yaml_values_are_accepted(kind: Kind[Any], raw: object, value: obj
         (SignalWord(), "WORD\n", "must be one word"),
         (Age(1), 0, "must be 1s or more, not 0"),
         (ShellCommand(), 5, "must be a command, not 5"),
+        (DoneWhen(), "command: ", "must be signal, tasks or 'command: CMD', not 'command: '"),
+        (DoneWhen(), "task", "must be signal, tasks or 'command: CMD', not 'task'"),
+        (DoneWhen(), ["tasks"], "must be signal, tasks or 'command: CMD', not a list"),
         (ShellCommand(), ["make", "test"], "must be a command, not a list"),
         (ShellCommand(), " ", "must not be empty"),
         (MESSAGE, "", "must not be empty"),

@@ -25,6 +25,7 @@ from rooda.config.problems import Problem
 from rooda.config.setting import Setting
 from rooda.config.text_kinds import (
     DatabaseUrl,
+    DoneWhen,
     FolderText,
     LabelList,
     OneOf,
@@ -159,6 +160,8 @@ def sample(setting: Setting[Any]) -> Sample:  # noqa: C901, PLR0912 - a table, o
             return Sample("[cat, echo words]", "cat 'echo words'", ("cat", "echo words"))
         case TextMap():
             return Sample("{ONE: two words}", "ONE='two words'", {"ONE": "two words"})
+        case DoneWhen():
+            return Sample("'command: cat x'", "command:cat x", "command: cat x")
         case SignalWord():
             word = setting.key.rpartition(".")[2].upper() + "-WORD"
             return Sample(word, word, word)

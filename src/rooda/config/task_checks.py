@@ -48,7 +48,8 @@ def check_tasks(values: Values, working_dir: Path, world: World) -> Iterator[Pro
             values.origin(DONE_WHEN),
             values.field(DONE_WHEN),
             "the tasks decide when the work is done, but this run has no task file",
-            f"Name it with {TASKS.flag_name} FILE (loop.{TASKS.key})",
+            f"Name it with {TASKS.flag_name} FILE, or set {DONE_WHEN.key} only for a procedure "
+            "that has one (procedures.build)",
             title="No tasks",
         )
         return

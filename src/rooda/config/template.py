@@ -42,6 +42,7 @@ _TAIL = """
 #procedures:
 #  build:
 #    default_max_iterations: 20
+#    done_when: tasks # end when all tasks in PLAN.md are done; an earlier SUCCESS does not count
 #  docs:
 #    description: Bring the documentation up to date
 #    observe: builtin:prompts/observe_plan_specs_impl.md
