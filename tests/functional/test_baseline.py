@@ -27,7 +27,7 @@ def test_failing_check_is_reported_with_its_tests_and_the_run_goes_on(work: GitW
     done = work.work(work.agents(f"touch roof; {SUCCESS}"))
     assert (done.code, work.starts, work.checks()) == (0, 1, 2)
     assert "WARN: Verify fails before the first iteration: exit code 1 after " in done.err
-    assert ", 3 of 4 tests passed; the run goes on\n" in done.err
+    assert ", 3 of 4 tests passed; the run continues\n" in done.err
     assert "    | === 1 failed, 3 passed" in done.err
     found = work.run_record()["baseline"]
     assert (found["exit_code"], found["error"], found["cannot_run"]) == (1, "exit code 1", False)
@@ -70,7 +70,7 @@ def test_check_that_cannot_run_ends_the_run_before_an_agent_starts(
     assert (done.code, work.starts) == (1, 0)
     aborted = next(line for line in done.err.splitlines() if "Aborting" in line)
     assert f"verify can't run (exit code {code})" in aborted
-    assert "--no-verify-baseline" in aborted
+    assert "start with --verify-baseline warn" in aborted
     run = work.run_record()
     assert (run["status"], run["rule"], run["exit_code"]) == ("aborted", "verify-baseline", 1)
     assert "Rule: verify-baseline." in work.rooda("why").out

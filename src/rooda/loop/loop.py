@@ -17,12 +17,13 @@ from rooda.config.settings import (
     SIGNALS_SUCCESS,
     VERIFY_CLEAN,
 )
-from rooda.loop import hooks, verify
+from rooda.loop import hooks
 from rooda.loop.agent_events import AgentChanged, NotesWaiting
+from rooda.loop.baseline import Baseline, run_baseline
 from rooda.loop.changes import report_tree
 from rooda.loop.hooks import HookPayload, Moment
 from rooda.loop.iteration import run_iteration
-from rooda.loop.outcome import Outcome, Verdict
+from rooda.loop.outcome import Verdict
 from rooda.loop.run_events import RunEnded, RunStarted, StopRequested, TasksLeft
 from rooda.loop.services import Services
 from rooda.loop.state import Limits, State, Status, limits_of
@@ -32,7 +33,6 @@ from rooda.loop.waiting import next_wait, note_disk, note_outage, note_user_chan
 from rooda.loop.waits import AgentHold, UsageLimit, backoff, choose, first_free, hold_of
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
-from rooda.testresults.census import TestCensus
 from rooda.testresults.results import TestResults
 from rooda.workspace.clean_copy import remove_copies
 from rooda.workspace.state_folder import place_of
@@ -67,8 +67,8 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
     state = _prepare(plan, services, replace(state, tests=_tests_before(services)))
     is_new = (state.iteration, state.attempt) == (0, 1)  # no agent has started in this run
     if is_new and state.last is None and not plan.missing_file():
-        outcome, census = _baseline(plan, services)
-        state = replace(state, last=outcome, census=census)
+        check = _baseline(plan, services)
+        state = replace(state, last=check.outcome, census=check.census, failed_before=check.failure)
     has_task = False
     while True:
         now = services.now()
@@ -189,13 +189,13 @@ def _prepare(plan: Plan, services: Services, state: State) -> State:
     return state
 
 
-def _baseline(plan: Plan, services: Services) -> tuple[Outcome | None, TestCensus | None]:
+def _baseline(plan: Plan, services: Services) -> Baseline:
     """The check before the first iteration; its changes to files are not those of an agent."""
     if services.interrupts.received:
-        return None, None
+        return Baseline()
     if services.tracker is not None:
         services.tracker.forget()
-    return verify.run_baseline(plan, services)
+    return run_baseline(plan, services)
 
 
 def _exit_codes(plan: Plan) -> ExitCodes:

@@ -152,6 +152,7 @@ class State(Struct, frozen=True):
     census: TestCensus | None = None  # the tests that the next verify is compared with
     successes: int = 0  # iterations in a row that signaled SUCCESS, if the run asks for several
     uncommitted: tuple[int, ...] = ()  # failed iterations whose work no commit has yet
+    failed_before: str = ""  # the digest of how the check failed before the first iteration
 
     @property
     def disk_lasted(self) -> float:
