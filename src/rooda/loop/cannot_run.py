@@ -77,7 +77,7 @@ _GRADLE_MORE = r"\* .*|> .*|Run .*|BUILD FAILED in .*|\d+ actionable tasks?: .*"
 _FORMS: tuple[_Form, ...] = (
     # make
     _Form(
-        rf"{_MAKE}: \*\*\* No rule to make target [`'\u2018](.+)['\u2019]\.(?:  Stop\.)?",
+        rf"{_MAKE}: \*\*\* No rule to make target [`'\u2018]([^'\u2019]+)['\u2019]\.(?:  Stop\.)?",
         (2,), "make has no rule for the target {name}", _TARGET),
     _Form(
         rf"{_MAKE}: \*\*\* No targets(?: specified and no makefile found)?\.  Stop\.",
