@@ -98,7 +98,7 @@ def test_check_without_target_module_or_tests_costs_no_agent_and_warn_lets_the_a
         assert (done.code, work.starts) == (1, 0), done.err
         [aborted] = [line for line in done.err.splitlines() if "Aborting" in line]
         assert re.search(reason, aborted)
-        assert "or start with --verify-baseline warn" in aborted
+        assert "start with --verify-baseline warn" in aborted
         assert re.search(f"Reason: verify can't run .*(?:{reason})", work.rooda("why").out)
         assert "Before   verify can't run, exit code" in work.rooda("show").out
     resumed = work.rooda("resume", "--verify-baseline", "warn", "-n", "1")

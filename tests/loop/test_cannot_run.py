@@ -214,7 +214,8 @@ NO_PYTEST = f"{PYTHON}: No module named pytest\n"
             "npx jest",
             (
                 "No tests found, exiting with code 1\n"
-                "Run with `--passWithNoTests` to exit with code 0\nIn /w\n  4 files checked.\n  testMatch: **/*.test.js - 0 matches\n"
+                "Run with `--passWithNoTests` to exit with code 0\nIn /w\n  4 files checked.\n"
+                "  testMatch: **/*.test.js - 0 matches\n"
                 "Pattern:  - 0 matches\n"
             ),
             "jest found no tests",

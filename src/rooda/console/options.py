@@ -47,7 +47,8 @@ class EqualsOption(RunOption):
 class SwitchOption(RunOption):
     """An option whose value is optional and one of a few words: `--verify-baseline warn`.
 
-    The next word is its value only if it is one of `words`; else the value is `bare`.
+    The next word is its value if it is one of `words`, or if the command has its argument already
+    (then it is a mistake that gets a message); else the value is `bare`.
     """
 
     def __init__(self, *args: Any, words: Sequence[str], bare: str, **kwargs: Any) -> None:
@@ -197,10 +198,19 @@ def word_pairs(
         if word == "--":
             return pairs, [word, *words]
         wants_value = word in taking or first_taking(word, taking) == len(word) - 1
-        only = taking.get(word)
-        takes = wants_value and words and (only is None or words[0] in only)
-        pairs.append((word, words.popleft() if takes else None))
+        is_value = wants_value and words and _may_be_value(words[0], taking.get(word), pairs)
+        pairs.append((word, words.popleft() if is_value else None))
     return pairs, []
+
+
+def _may_be_value(
+    word: str, only: frozenset[str] | None, before: Sequence[tuple[str, str | None]]
+) -> bool:
+    """Return whether a word can be the value of the option before it; see `SwitchOption`."""
+    if only is None or word in only:
+        return True
+    has_argument = any(not earlier.startswith("-") for earlier, _ in before)
+    return has_argument and not word.startswith("-")
 
 
 def dashed_names_last(arguments: Sequence[str], taking: Taking) -> list[str]:

@@ -110,13 +110,13 @@ def _outcome(
     if obstacle is not None:
         where = " in the sandbox" if is_contained else ""
         reason = (
-            f"verify can't run{where} {about}; {obstacle.reason}. {obstacle.fix}, or start with "
-            f"{flag} warn if the agent is to make it work"
+            f"verify can't run{where} {about}; {obstacle.reason}. {obstacle.fix}; if the agent is "
+            f"to make it work, start with {flag} warn"
         )
     elif mode == "require":
         reason = (
-            f"verify fails before the first iteration {about}; make it pass, or start with "
-            f"{flag} auto if the agent is to make it pass"
+            f"verify fails before the first iteration {about}. Make it pass; if the agent is to "
+            f"do that, start with {flag} auto"
         )
     else:
         return None
