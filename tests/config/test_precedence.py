@@ -716,7 +716,7 @@ RALPH = {
     "show_ai_output": True,
     "ai_output_stream": "stderr",
     "max_iters_exit_code": 0,
-    "verify.baseline": False,
+    "verify.baseline": "off",
     "verify.feedback": False,
     "max_attempts": 3,
     "git.commit": True,
@@ -731,7 +731,7 @@ RALPH = {
 }
 V1 = {
     "keep_awake": "false",
-    "verify.baseline": False,
+    "verify.baseline": "off",
     "ai_cmd_alias": "kiro-cli",
     "iteration_mode": "unlimited",
     "zero_means_unlimited": True,

@@ -30,6 +30,7 @@ from rooda.config.settings import (
     OLD_KEYS,
     PRESET,
     SETTINGS,
+    VERIFY_BASELINE,
 )
 from rooda.config.template import template
 from rooda.config.text_kinds import PathList, PathText, TextMap
@@ -410,6 +411,31 @@ def test_keep_awake_takes_booleans_and_auto() -> None:
     assert [KEEP_AWAKE.plain(word) for word in ("auto", "true", "false")] == ["auto", True, False]
     with pytest.raises(WrongValue, match="must be auto, true or false, not 'sometimes'"):
         KEEP_AWAKE.from_text("sometimes")
+
+
+def test_baseline_takes_its_words_and_booleans() -> None:
+    for raw, expected in ((True, "auto"), (False, "off"), ("require", "require"), ("warn", "warn")):
+        assert VERIFY_BASELINE.check(raw) == expected
+    for text, expected in (("on", "auto"), ("0", "off"), ("true", "auto"), ("off", "off")):
+        assert VERIFY_BASELINE.from_text(text) == expected
+    with pytest.raises(WrongValue, match="must be one of auto, require, warn, off, not 'never'"):
+        VERIFY_BASELINE.from_text("never")
+
+
+@pytest.mark.parametrize(
+    "words,expected",
+    [
+        ("build --verify-baseline -n 3", "auto"),
+        ("--verify-baseline build", "auto"),
+        ("build --verify-baseline", "auto"),
+        ("--verify-baseline require build", "require"),
+        ("build --verify-baseline=warn", "warn"),
+        ("build --verify-baseline false", "off"),
+        ("build --no-verify-baseline", "off"),
+    ],
+)
+def test_baseline_flag_takes_a_word_or_none(words: str, expected: str, tmp_path: Path) -> None:
+    assert planned(tmp_path, *words.split()).values[VERIFY_BASELINE] == expected
 
 
 def test_old_variables_still_work(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_verify_whose_program_does_not_exist_is_an_error(work: Path, tmp_path: P
     [problem] = errors(found(tmp_path, "--verify", "no-such-program --fast"))
     assert problem.field == "--verify"
     assert problem.message == "the program of the check does not exist: no-such-program"
-    assert "--no-verify-baseline" in problem.suggestion
+    assert "--verify-baseline warn" in problem.suggestion
     [problem] = errors(found(tmp_path, "--verify", "'no such program'"))
     assert problem.message == "the program of the check does not exist: no such program"
     (work / "check.sh").write_text("#!/bin/sh\n")
@@ -175,14 +175,20 @@ def test_verify_whose_program_does_not_exist_is_an_error(work: Path, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "flags", [["--no-verify-baseline"], ["--hooks-loop-start", "make"], ["--branch", "other"]]
+    "flags",
+    [
+        ["--no-verify-baseline"],
+        ["--verify-baseline", "warn"],
+        ["--hooks-loop-start", "make"],
+        ["--branch", "other"],
+    ],
 )
 def test_program_that_may_appear_before_its_first_use_is_only_a_warning(
     flags: list[str], work: Path, tmp_path: Path
 ) -> None:
     [problem] = found(tmp_path, "--verify", "./later.sh", *flags)
     assert problem.severity is Severity.WARNING
-    assert ("--no-verify-baseline" in problem.suggestion) is ("--no-verify-baseline" not in flags)
+    assert ("--verify-baseline warn" in problem.suggestion) is ("baseline" not in flags[0])
     assert work.is_dir()
 
 

@@ -1,7 +1,10 @@
 """`verify.baseline` through the installed command: the check runs once before the first agent."""
 
 import json
+import re
+import shlex
 import signal
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -27,7 +30,7 @@ def test_failing_check_is_reported_with_its_tests_and_the_run_goes_on(work: GitW
     done = work.work(work.agents(f"touch roof; {SUCCESS}"))
     assert (done.code, work.starts, work.checks()) == (0, 1, 2)
     assert "WARN: Verify fails before the first iteration: exit code 1 after " in done.err
-    assert ", 3 of 4 tests passed; the run goes on\n" in done.err
+    assert ", 3 of 4 tests passed; the run continues\n" in done.err
     assert "    | === 1 failed, 3 passed" in done.err
     found = work.run_record()["baseline"]
     assert (found["exit_code"], found["error"], found["cannot_run"]) == (1, "exit code 1", False)
@@ -70,7 +73,7 @@ def test_check_that_cannot_run_ends_the_run_before_an_agent_starts(
     assert (done.code, work.starts) == (1, 0)
     aborted = next(line for line in done.err.splitlines() if "Aborting" in line)
     assert f"verify can't run (exit code {code})" in aborted
-    assert "--no-verify-baseline" in aborted
+    assert "start with --verify-baseline warn" in aborted
     run = work.run_record()
     assert (run["status"], run["rule"], run["exit_code"]) == ("aborted", "verify-baseline", 1)
     assert "Rule: verify-baseline." in work.rooda("why").out
@@ -78,6 +81,65 @@ def test_check_that_cannot_run_ends_the_run_before_an_agent_starts(
     again = work.work(agent, "--verify", f"({command})", "--no-verify-baseline", "-n", "1")
     assert (again.code, work.starts) == (2, 1)
     assert work.run_record()["baseline"] is None
+
+
+@pytest.mark.thorough
+def test_check_without_target_module_or_tests_costs_no_agent_and_warn_lets_the_agent_start(
+    work: GitWork,
+) -> None:
+    agent = work.agents(SUCCESS)
+    python = shlex.quote(sys.executable)
+    for command, reason in (
+        ("make tst", "make found no Makefile|make has no rule for the target tst"),
+        (f"{python} -m no_such", "Python has no module no_such"),
+        (f"{python} -m pytest -q .", "pytest found no tests"),
+    ):
+        done = work.work(agent, "--verify", command)
+        assert (done.code, work.starts) == (1, 0), done.err
+        [aborted] = [line for line in done.err.splitlines() if "Aborting" in line]
+        assert re.search(reason, aborted)
+        assert "start with --verify-baseline warn" in aborted
+        assert re.search(f"Reason: verify can't run .*(?:{reason})", work.rooda("why").out)
+        assert "Before   verify can't run, exit code" in work.rooda("show").out
+    resumed = work.rooda("resume", "--verify-baseline", "warn", "-n", "1")
+    assert (resumed.code, work.starts) == (2, 1)
+    assert "Verify can't run before the first iteration: exit code 5" in resumed.err
+    assert "pytest found no tests; the run continues\n" in resumed.err
+
+
+@pytest.mark.thorough
+def test_required_baseline_ends_the_run_if_it_fails_or_times_out(work: GitWork) -> None:
+    agent, required = work.agents(SUCCESS), ("--verify-baseline", "require")
+    done = work.work(agent, "--verify", "echo broken; exit 3", *required)
+    assert (done.code, work.starts) == (1, 0)
+    assert "verify fails before the first iteration (exit code 3): echo broken" in done.err
+    assert work.run_record()["rule"] == "verify-baseline"
+    slow = ("--verify", "sleep 60", "--verify-timeout", "1s")
+    done = work.work(agent, *slow, *required, "--verify-when", "on-success")
+    assert (done.code, work.starts) == (1, 0), "an explicit word holds for the check at the end too"
+    assert "verify fails before the first iteration (timed out after 1s)" in done.err
+    once = f"test -e {work.marker('tried')} || {{ touch {work.marker('tried')}; exit 1; }}"
+    done = work.work(agent, "--verify", once, "--verify-retries", "1", *required)
+    assert (done.code, work.starts) == (0, 1), "a required check has its retries"
+
+
+@pytest.mark.thorough
+def test_later_failure_like_the_baseline_is_reported_also_after_a_resume(work: GitWork) -> None:
+    """Each slot of a fleet runs an iteration like this: `--pause-after`, then resume."""
+    work.settings(
+        verify="echo took $$ms; echo broken at $(date +%H:%M:%S); test -e roof && echo x; exit 1"
+    )
+    words = "in the same way as before the first iteration"
+    agent = work.agents("exit 0", "exit 0", "touch roof")
+    assert work.work(agent, "--pause-after", "1", "--failure-threshold", "9").code == 0
+    assert work.rooda("resume", "--pause-after", "2").code == 0
+    [first, second, third] = work.record()
+    for one in (first, second):
+        assert one["reason"] == f"verify failed: exit code 1, {words}"
+        assert one["verify"]["as_before"] is True
+    assert third["reason"] == "verify failed: exit code 1", "the check fails in another way now"
+    assert f"failed: exit code 1, {words}. Make it pass." in second["prompt"]
+    assert f"verify failed: exit code 1, {words}" in work.rooda("why", "2").out
 
 
 @pytest.mark.thorough

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from rooda.loop.work_events import AS_BEFORE
 from support.gitwork import GitWork, git_work
 from support.workspace import Workspace, alive, wait_for
 
@@ -43,7 +44,7 @@ def test_failing_check_overrides_success_and_its_output_is_in_the_next_prompt(
     assert (done.code, work.starts) == (0, 3)
     first, second, third = work.record()
     assert (first["status"], first["kind"], first["signal"]) == ("failed", "verify", "SUCCESS")
-    assert first["reason"] == "verify failed: exit code 1"
+    assert first["reason"] == f"verify failed: exit code 1, {AS_BEFORE}"
     assert (first["verify"]["exit_code"], second["verify"]["exit_code"]) == (1, 0)
     assert "WARN: Verify failed: exit code 1" in done.err
     assert "    | the roof is missing" in done.err
@@ -148,7 +149,7 @@ def test_timeout_kills_a_check_and_all_processes_it_started(work: GitWork) -> No
     assert not alive(int(wait_for(work.marker("away.pid"))))
     first, second = work.record()
     assert (first["status"], first["kind"]) == ("failed", "verify")
-    assert first["reason"] == "verify failed: timed out after 3s"
+    assert first["reason"] == f"verify failed: timed out after 3s, {AS_BEFORE}"
     assert "timed out after 3s" in second["prompt"]
     assert "    so far so good" in second["prompt"]
 

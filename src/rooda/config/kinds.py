@@ -63,6 +63,11 @@ class Boolean(Kind[bool], frozen=True):
     _WORDS = {"true": True, "false": False, "1": True, "0": False}
     _OLD_WORDS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
+    @classmethod
+    def words(cls) -> tuple[str, ...]:
+        """Return the words for a flag or a variable."""
+        return (*cls._WORDS, *cls._OLD_WORDS)
+
     def check(self, raw: object) -> bool:
         if isinstance(raw, bool):
             return raw

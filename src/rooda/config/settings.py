@@ -9,7 +9,7 @@ Rows are typed: `values[FAILURE_THRESHOLD]` is an int. Their order is the order 
 from collections.abc import Mapping
 from typing import Any
 
-from rooda.config.auto_kind import AutoBoolean
+from rooda.config.auto_kind import AutoBoolean, SwitchedWord
 from rooda.config.hook_kind import HookList
 from rooda.config.kinds import Age, Boolean, Dollars, Integer, Seconds, Size, Timeout
 from rooda.config.notify_kinds import AddressList, MomentList
@@ -165,8 +165,10 @@ VERIFY_WHEN = setting("verify.when", OneOf(("always", "on-success")), "always", 
     "Run verify after every agent that did not fail, or only if the agent signaled SUCCESS")
 VERIFY_TIMEOUT = optional("verify.timeout", Timeout(1), 1800.0, GIT,
     "Stop a verify that takes longer")
-VERIFY_BASELINE = setting("verify.baseline", Boolean(), ON, GIT,
-    "Run verify once before the first iteration, for at most 5 minutes")
+VERIFY_BASELINE = setting("verify.baseline",
+    SwitchedWord(("auto", "require", "warn", "off"), on="auto", off="off"), "auto", GIT,
+    "Run verify once before the first iteration; stop there if it can't run (auto), if it fails "
+    "(require), or never (warn)")
 VERIFY_FEEDBACK = setting("verify.feedback", Boolean(), ON, GIT,
     "Put the end of what a failed verify printed into the next prompt")
 VERIFY_RETRIES = setting("verify.retries", Integer(0, 100), 0, GIT,

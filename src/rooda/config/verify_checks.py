@@ -33,8 +33,9 @@ def check_verify(
 ) -> Iterator[Problem]:
     """Yield a problem if the program of `verify` does not exist or can't be executed.
 
-    It is a warning where the program may appear before its first use: without a baseline the
-    agent may create it, and so may a hook before the first iteration or another branch.
+    It is a warning where the program may appear before its first use: where a baseline does not
+    stop the run, the agent may create it, and so may a hook before the first iteration or another
+    branch.
     """
     word = needed_program(values[VERIFY_COMMAND] or "")
     if not word or not is_folder(folder):
@@ -47,17 +48,16 @@ def check_verify(
         may_appear = bool(values[HOOKS_LOOP_START])
     if not what:
         return
-    is_error = values[VERIFY_BASELINE] and not may_appear
+    stops = values[VERIFY_BASELINE] in ("auto", "require")
     fix = "Correct the command or install the program"
-    if values[VERIFY_BASELINE]:
-        off = f"--no-{VERIFY_BASELINE.flag_name.removeprefix('--')}"
-        fix += f", or start with {off} if the agent is to create it"
+    if stops:
+        fix += f", or start with {VERIFY_BASELINE.flag_name} warn if the agent is to create it"
     yield Problem.at(
         values.origin(VERIFY_COMMAND),
         values.field(VERIFY_COMMAND),
         f"the program of the check {what}: {without_secret_values(word)}",
         fix,
-        Severity.ERROR if is_error else Severity.WARNING,
+        Severity.ERROR if stops and not may_appear else Severity.WARNING,
         title="Verify can't run",
     )
 

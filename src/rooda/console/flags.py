@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 from msgspec import Struct
 
+from rooda.config.auto_kind import SwitchedWord
 from rooda.config.kinds import Boolean, Kind, Seconds
 from rooda.config.setting import Setting
 from rooda.config.settings import (
@@ -21,12 +22,15 @@ from rooda.config.settings import (
     MAX_ITERATIONS,
     SETTINGS,
     SHOW_AI_OUTPUT,
+    VERIFY_BASELINE,
 )
 from rooda.config.text_kinds import FolderText, OneOf, PathText, TextList, TextMap
 from rooda.console.completion import alias_names, procedure_names
 from rooda.console.options import (
     EqualsOption,
     RunOption,
+    SwitchOption,
+    Taking,
     first_taking,
     names_taking_value,
     word_pairs,
@@ -36,6 +40,7 @@ from rooda.prompts.parts import PHASES
 from rooda.text.times import short_duration
 
 PROMPT = "Prompt"  # the section of the help
+_NO_BASELINE = "--no-verify-baseline"
 
 _ASSIGNMENT = re.compile(r"^((?:--env=)?[A-Za-z_][A-Za-z0-9_]*=).*", re.DOTALL)
 
@@ -86,6 +91,17 @@ def setting_option(setting: Setting[Any]) -> RunOption:
             help=_help(setting),
             section=setting.group,
             common=setting.common,
+        )
+    if isinstance(setting.kind, SwitchedWord):
+        return SwitchOption(
+            [name, _parameter(setting)],
+            words=setting.kind.words,
+            bare=setting.kind.on,
+            metavar=setting.metavar,
+            help=_help(setting),
+            section=setting.group,
+            common=setting.common,
+            shell_complete=_completer(setting),
         )
     declaration = [setting.short, name] if setting.short else [name]
     return RunOption(
@@ -172,6 +188,7 @@ RULES = MergeRules(
         frozenset({"verbose", "quiet"}),
         frozenset({"verbose", _parameter(SHOW_AI_OUTPUT)}),
         frozenset({"quiet", _parameter(LOG_LEVEL)}),
+        frozenset({"no_verify_baseline", _parameter(VERIFY_BASELINE)}),
     ),
     by_name=frozenset({_parameter(ENV)}),
     paths=frozenset(
@@ -257,6 +274,15 @@ _SHORT_CUTS: Mapping[str, list[click.Parameter]] = {
             section=LOG_LEVEL.group,
         )
     ],
+    VERIFY_BASELINE.key: [
+        RunOption(
+            [_NO_BASELINE],
+            is_flag=True,
+            help="Short for --verify-baseline off",
+            section=VERIFY_BASELINE.group,
+            common=False,
+        )
+    ],
 }
 
 
@@ -284,7 +310,7 @@ def masked(word: str) -> str:
     return _ASSIGNMENT.sub(r"\1...", word)
 
 
-def _without_d(word: str, taking: set[str]) -> str:
+def _without_d(word: str, taking: Taking) -> str:
     """Return a word of short flags without `d`: `-dv` becomes `-v`."""
     if word.startswith("--") or not word.startswith("-"):
         return word
@@ -304,6 +330,8 @@ def given_flags(parameters: Mapping[str, Any]) -> Flags:
         flags[SHOW_AI_OUTPUT.key] = ("--verbose", "true")
     if parameters["quiet"]:
         flags[LOG_LEVEL.key] = ("--quiet", "warn")
+    if parameters["no_verify_baseline"]:
+        flags[VERIFY_BASELINE.key] = (_NO_BASELINE, "false")
     for setting in _WITH_FLAG:
         value = parameters[_parameter(setting)]
         if value is None or value == ():

@@ -1,7 +1,8 @@
 """Commands and options with sections in their help, `--help-all`, and `--resume=RUN`."""
 
 import re
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -15,6 +16,9 @@ _RUN_HELP = (
 _ITERATION_HELP = " ITERATION is a number, or `last` after RUN."
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _DASHED_NAME = re.compile(r"-[0-9]+(?:\.\..*)?")  # `-1` and `-3..`
+
+
+Taking = Mapping[str, frozenset[str] | None]
 
 
 class RunOption(click.Option):
@@ -38,6 +42,19 @@ class EqualsOption(RunOption):
         """Return the option as the user writes it."""
         record = super().get_help_record(ctx)
         return record and (f"{self.opts[-1]}[={self.metavar}]", record[1])
+
+
+class SwitchOption(RunOption):
+    """An option whose value is optional and one of a few words: `--verify-baseline warn`.
+
+    The next word is its value if it is one of `words`, or if the command has its argument already
+    (then it is a mistake that gets a message); else the value is `bare`.
+    """
+
+    def __init__(self, *args: Any, words: Sequence[str], bare: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.words = frozenset(words)
+        self.bare = bare
 
 
 _ALL_FLAGS = f"{__name__}.all_flags"
@@ -71,12 +88,18 @@ class EqualsCommand(click.Command):
         return [*params, _HELP_ALL] if self.get_help_option_names(ctx) else params
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give an option without a value an empty one."""
+        """Give an option without a value its own one, or an empty one."""
         bare = {
-            name for param in self.params if isinstance(param, EqualsOption) for name in param.opts
+            name: "" if isinstance(param, EqualsOption) else param.bare
+            for param in self.params
+            if isinstance(param, EqualsOption | SwitchOption)
+            for name in param.opts
         }
         pairs, rest = word_pairs(args, names_taking_value(self.params))
-        words = [(f"{word}=" if word in bare else word, value) for word, value in pairs]
+        words = [
+            (f"{word}={bare[word]}" if word in bare and value is None else word, value)
+            for word, value in pairs
+        ]
         flat = [word for pair in words for word in pair if word is not None]
         return super().parse_args(ctx, [*flat, *rest])
 
@@ -149,9 +172,14 @@ _HELP_ALL = RunOption(
 )
 
 
-def names_taking_value(options: Sequence[click.Parameter]) -> set[str]:
-    """Return the options that take the next word as their value."""
-    return {name for option in options if _takes_next_word(option) for name in option.opts}
+def names_taking_value(options: Sequence[click.Parameter]) -> Taking:
+    """Return the options that take the next word as their value, and which words only; or any."""
+    return {
+        name: option.words if isinstance(option, SwitchOption) else None
+        for option in options
+        if _takes_next_word(option)
+        for name in option.opts
+    }
 
 
 def _takes_next_word(option: click.Parameter) -> bool:
@@ -160,20 +188,32 @@ def _takes_next_word(option: click.Parameter) -> bool:
 
 
 def word_pairs(
-    arguments: Sequence[str], taking: set[str]
+    arguments: Sequence[str], taking: Taking
 ) -> tuple[list[tuple[str, str | None]], list[str]]:
     """Return each word with the next word if that is its value, and the words from `--` on."""
     pairs: list[tuple[str, str | None]] = []
-    words = iter(arguments)
-    for word in words:
+    words = deque(arguments)
+    while words:
+        word = words.popleft()
         if word == "--":
             return pairs, [word, *words]
         wants_value = word in taking or first_taking(word, taking) == len(word) - 1
-        pairs.append((word, next(words, None) if wants_value else None))
+        is_value = wants_value and words and _may_be_value(words[0], taking.get(word), pairs)
+        pairs.append((word, words.popleft() if is_value else None))
     return pairs, []
 
 
-def dashed_names_last(arguments: Sequence[str], taking: set[str]) -> list[str]:
+def _may_be_value(
+    word: str, only: frozenset[str] | None, before: Sequence[tuple[str, str | None]]
+) -> bool:
+    """Return whether a word can be the value of the option before it; see `SwitchOption`."""
+    if only is None or word in only:
+        return True
+    has_argument = any(not earlier.startswith("-") for earlier, _ in before)
+    return has_argument and not word.startswith("-")
+
+
+def dashed_names_last(arguments: Sequence[str], taking: Taking) -> list[str]:
     """Return the words with all arguments behind `--`, if one is a dash with a number."""
     pairs, rest = word_pairs(arguments, taking)
     if not any(_DASHED_NAME.fullmatch(word) for word, _ in pairs):
@@ -186,7 +226,7 @@ def dashed_names_last(arguments: Sequence[str], taking: set[str]) -> list[str]:
     return [*flags, "--", *named, *rest[1:]]
 
 
-def first_taking(word: str, taking: set[str]) -> int | None:
+def first_taking(word: str, taking: Taking) -> int | None:
     """Return where, in a word of short flags, the first one is that takes a value."""
     if word.startswith("--") or not word.startswith("-"):
         return None

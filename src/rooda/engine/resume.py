@@ -109,9 +109,9 @@ def restored(row: RunRow) -> State:
     if "state" in row.unreadable:
         message = f"the state of run {row.run} can't be read: {row.unreadable['state']}"
         raise InvalidInput([Problem(message, "Start a new run")])
-    if row.state is None:
-        return State()
-    state = State.restored(row.state)
+    state = State() if row.state is None else State.restored(row.state)
+    if row.baseline is not None:
+        state = replace(state, failed_before=row.baseline.digest)
     # The user who continues an aborted run has removed the cause, or wants to try again.
     return _recounted(state) if row.status == Status.ABORTED else state
 

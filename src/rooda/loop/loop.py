@@ -17,8 +17,9 @@ from rooda.config.settings import (
     SIGNALS_SUCCESS,
     VERIFY_CLEAN,
 )
-from rooda.loop import hooks, verify
+from rooda.loop import hooks
 from rooda.loop.agent_events import AgentChanged, NotesWaiting
+from rooda.loop.baseline import Baseline, run_baseline
 from rooda.loop.changes import report_tree
 from rooda.loop.done_stage import done_before
 from rooda.loop.hooks import HookPayload, Moment
@@ -30,7 +31,6 @@ from rooda.loop.state import Limits, State, Status, limits_of
 from rooda.loop.stops import ExitCodes, Stop, StopRule, exit_code, stop
 from rooda.loop.task_stage import standing_of
 from rooda.loop.tree_check import look, report_hard_links
-from rooda.loop.verify import Baseline
 from rooda.loop.waiting import next_wait, note_disk, note_outage, note_user_changes, wait
 from rooda.loop.waits import AgentHold, UsageLimit, backoff, choose, first_free, hold_of
 from rooda.process.events import InterruptSeen
@@ -203,7 +203,12 @@ def _check_before(plan: Plan, services: Services, state: State) -> State:
     if not is_new or state.last is not None or plan.missing_file():
         return state
     baseline = _baseline(plan, services)
-    state = replace(state, last=baseline.outcome, census=baseline.tests)
+    state = replace(
+        state,
+        last=baseline.outcome,
+        census=baseline.census,
+        failed_before=baseline.failure,
+    )
     if baseline.outcome is None and not baseline.failed:
         state = replace(state, last=done_before(plan, services, state.ledger))
     return state
@@ -215,7 +220,7 @@ def _baseline(plan: Plan, services: Services) -> Baseline:
         return Baseline()
     if services.tracker is not None:
         services.tracker.forget()
-    return verify.run_baseline(plan, services)
+    return run_baseline(plan, services)
 
 
 def _exit_codes(plan: Plan) -> ExitCodes:

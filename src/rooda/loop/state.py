@@ -159,11 +159,10 @@ class State(Struct, frozen=True):
     census: TestCensus | None = None  # the tests that the next verify is compared with
     successes: int = 0  # iterations in a row that signaled SUCCESS, if the run asks for several
     uncommitted: tuple[int, ...] = ()  # failed iterations whose work no commit has yet
-    ledger: TaskLedger = (
-        TaskLedger()
-    )  # tasks that an agent has removed from the task file, or moved
+    ledger: TaskLedger = TaskLedger()  # what became of tasks that the file no longer has
     refusals: int = 0  # iterations in a row that signaled SUCCESS before the work was done
     tasks: TaskStanding | None = None  # the tasks of the task file, if the run has one
+    failed_before: str = ""  # the digest of how the check failed before the first iteration
 
     @property
     def disk_lasted(self) -> float:

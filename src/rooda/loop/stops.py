@@ -213,7 +213,8 @@ class StopRule(StrEnum):
         "verify-baseline",
         Status.ABORTED,
         _aborted_by(FailureKind.VERIFY),
-        "The check could not run before the first iteration, so no iteration could have passed it.",
+        "Before the first iteration, the check could not run, or it failed although it is required "
+        "to pass.",
         settings=("verify.command", "verify.baseline"),
     )
     AUTH = StopRow(

@@ -13,27 +13,26 @@ from rooda.config.settings import (
     PARSE_TESTS,
     SHOW_AI_OUTPUT,
     TEST_REPORTS,
-    VERIFY_BASELINE,
     VERIFY_COMMAND,
     VERIFY_FEEDBACK,
     VERIFY_RETRIES,
     VERIFY_TIMEOUT,
     VERIFY_WHEN,
 )
-from rooda.iteration.progress import count_tests, read_tests
+from rooda.iteration.progress import count_tests
+from rooda.loop.cannot_run import Obstacle, cannot_run
 from rooda.loop.outcome import Outcome, Verdict
+from rooda.loop.same_failure import failure_digest
 from rooda.loop.services import Services
 from rooda.loop.verify_events import VerifyRetried
-from rooda.loop.work_events import BaselineEnded, FailedTry, VerifyEnded
-from rooda.process.exits import Exited, TimedOut
+from rooda.loop.work_events import AS_BEFORE, FailedTry, VerifyEnded
+from rooda.process.exits import Exited, NotStarted, TimedOut
 from rooda.testresults.census import TestCensus
 from rooda.text.times import format_duration
-from rooda.workspace.state_folder import VERIFY, earlier_try, keep_file, place_of
+from rooda.workspace.state_folder import VERIFY, earlier_try, keep_file
 from rooda.workspace.tools import Command, Finished
 
 SHOWN = 4000  # characters of the end of its output
-_LONGEST_BASELINE = 300.0  # seconds
-_CANNOT_RUN = (126, 127)  # the exit codes of a shell that can't execute or find a program
 
 
 def is_due(plan: Plan, outcome: Outcome) -> bool:
@@ -43,48 +42,85 @@ def is_due(plan: Plan, outcome: Outcome) -> bool:
 
 
 class Check(Struct, frozen=True):
-    """The last try of the check, and the time at which it began."""
+    """The last try of the check, the time at which it began, and the tries before it."""
 
     finished: Finished
     began: float
+    failed: tuple[FailedTry, ...] = ()
 
 
-def run(plan: Plan, number: int, services: Services, place: str) -> Check:
-    """Run the check after an iteration, with its retries; keep what it prints in `place`."""
-    most, command = plan.values[VERIFY_RETRIES] + 1, plan.values[VERIFY_COMMAND] or ""
-    failed: list[FailedTry] = []
-    while True:
-        began = time.time()
-        finished = run_command(plan, services, command, plan.values[VERIFY_TIMEOUT])
-        if len(failed) + 1 >= most or not _may_pass_again(finished, services):
-            break
-        failed.append(FailedTry(finished.exit_code, finished.error, finished.duration))
-        keep_file(plan.workspace, f"{place}/{earlier_try(len(failed))}", finished.output)
-        services.emit(_retried(plan, number, len(failed), finished))
+def run(
+    plan: Plan, number: int, services: Services, place: str, failed_before: str = ""
+) -> tuple[Check, bool]:
+    """Run the check after an iteration, with its retries; keep what it prints in `place`.
+
+    Also return whether it failed like a check with the digest `failed_before`.
+    """
+    values = plan.values
+    retries = values[VERIFY_RETRIES]
+    check = try_check(plan, number, services, place, values[VERIFY_TIMEOUT], retries)
+    finished = check.finished
     keep_file(plan.workspace, f"{place}/{VERIFY}", finished.output)
+    as_before = bool(failed_before) and digest(plan, finished) == failed_before
     services.emit(
         VerifyEnded(
             iteration=number,
-            command=without_secret_values(command),
+            command=without_secret_values(values[VERIFY_COMMAND] or ""),
             exit_code=finished.exit_code,
             error=finished.error,
             duration=finished.duration,
             output=finished.last_words(SHOWN),
             cleaned_up=finished.cleaned_up,
-            is_shown=plan.values[SHOW_AI_OUTPUT],
-            failed_tries=tuple(failed),
-            is_flaky=finished.passed and bool(failed),
+            is_shown=values[SHOW_AI_OUTPUT],
+            failed_tries=check.failed,
+            is_flaky=finished.passed and bool(check.failed),
+            as_before=as_before,
         )
     )
-    return Check(finished, began)
+    return check, as_before
 
 
-def _may_pass_again(finished: Finished, services: Services) -> bool:
+def try_check(
+    plan: Plan, number: int, services: Services, place: str, timeout: float | None, retries: int = 0
+) -> Check:
+    """Run the check until a try passes or none is left; `timeout` holds for each try."""
+    failed: list[FailedTry] = []
+    while True:
+        began = time.time()
+        finished = run_command(plan, services, plan.values[VERIFY_COMMAND] or "", timeout)
+        if len(failed) >= retries or not _may_pass_again(plan, finished, services):
+            return Check(finished, began, tuple(failed))
+        failed.append(FailedTry(finished.exit_code, finished.error, finished.duration))
+        keep_file(plan.workspace, f"{place}/{earlier_try(len(failed))}", finished.output)
+        services.emit(_retried(plan, number, len(failed), finished))
+
+
+def obstacle(plan: Plan, finished: Finished) -> Obstacle | None:
+    """Return why the check can't run; None if it ran."""
+    if isinstance(finished.exit, NotStarted) and finished.exit.is_about_files:
+        return Obstacle(finished.error, "Correct the folder or the sandbox of the run")
+    code = finished.exit.code if isinstance(finished.exit, Exited) else None
+    return cannot_run(code, plan.values[VERIFY_COMMAND] or "", finished.last_words(SHOWN))
+
+
+def digest(plan: Plan, finished: Finished) -> str:
+    """Return the digest of how the check failed; empty if it passed or printed nothing."""
+    if finished.passed or finished.was_interrupted:
+        return ""
+    command, output = plan.values[VERIFY_COMMAND] or "", finished.last_words(SHOWN)
+    return failure_digest(finished.exit_code, command, output, plan.working_dir)
+
+
+def is_cut_off(finished: Finished) -> bool:
+    """Return whether the end of the run (`max_duration`) has stopped the check."""
+    return isinstance(finished.exit, TimedOut) and finished.exit.clock == MAX_DURATION.key
+
+
+def _may_pass_again(plan: Plan, finished: Finished, services: Services) -> bool:
     """Return whether another try makes sense: not if the check can't run, or the run is over."""
-    if finished.passed or finished.was_interrupted or finished.exit_code in _CANNOT_RUN:
+    if finished.passed or finished.was_interrupted or obstacle(plan, finished) is not None:
         return False
-    is_at_its_end = isinstance(finished.exit, TimedOut) and finished.exit.clock == MAX_DURATION.key
-    return not (is_at_its_end or services.interrupts.received)
+    return not (is_cut_off(finished) or services.interrupts.received)
 
 
 def _retried(plan: Plan, number: int, attempt: int, finished: Finished) -> VerifyRetried:
@@ -120,58 +156,6 @@ def run_command(
     )
 
 
-class Baseline(Struct, frozen=True):
-    """The check before the first iteration.
-
-    `outcome` is set if the check can't run at all, or was interrupted. `tests` are those that it
-    ran. `failed`: it ran and failed, which is no obstacle: to make it pass may be the task.
-    """
-
-    outcome: Outcome | None = None
-    tests: TestCensus | None = None
-    failed: bool = False
-
-
-def run_baseline(plan: Plan, services: Services) -> Baseline:
-    """Run the check once before the first iteration, if the settings ask for it. It has one try."""
-    values = plan.values
-    is_due = values[VERIFY_BASELINE] and values[VERIFY_WHEN] == "always"
-    if not is_due or values[VERIFY_COMMAND] is None:
-        return Baseline()
-    began, limit = time.time(), values[VERIFY_TIMEOUT]
-    most = min(_LONGEST_BASELINE, limit or _LONGEST_BASELINE)
-    finished = run_command(plan, services, values[VERIFY_COMMAND] or "", most)
-    if finished.was_interrupted:
-        return Baseline(Outcome(Verdict.INTERRUPTED, reason=finished.error))
-    keep_file(plan.workspace, f"{place_of(services.run, 0)}/{VERIFY}", finished.output)
-    tests = None
-    if values[PARSE_TESTS]:
-        tests = read_tests([finished.output], values[TEST_REPORTS], plan.working_dir, began)
-    command = without_secret_values(values[VERIFY_COMMAND] or "")
-    cannot_run = finished.exit_code in _CANNOT_RUN
-    services.emit(
-        BaselineEnded(
-            command=command,
-            exit_code=finished.exit_code,
-            error=finished.error,
-            duration=finished.duration,
-            output=finished.last_words(SHOWN),
-            cleaned_up=finished.cleaned_up,
-            tests=tests,
-            cannot_run=cannot_run,
-            is_shown=values[SHOW_AI_OUTPUT],
-        )
-    )
-    if not cannot_run:
-        return Baseline(None, tests_of(plan, Check(finished, began)), not finished.passed)
-    off = f"--no-{VERIFY_BASELINE.flag_name.removeprefix('--')}"
-    reason = (
-        f"verify can't run ({finished.error}): {command}; correct it, or start with {off} "
-        "if the agent is to make it work"
-    )
-    return Baseline(Outcome(Verdict.ABORT, FailureKind.VERIFY, reason))
-
-
 def tests_of(plan: Plan, check: Check) -> TestCensus | None:
     """Return the tests of a check that ran to its end, as far as rooda can read them."""
     values, finished = plan.values, check.finished
@@ -180,29 +164,31 @@ def tests_of(plan: Plan, check: Check) -> TestCensus | None:
     return count_tests(finished.output, values[TEST_REPORTS], plan.working_dir, check.began)
 
 
-def judge(outcome: Outcome, finished: Finished, command: str = "") -> Outcome:
+def judge(
+    outcome: Outcome, finished: Finished, command: str = "", *, as_before: bool = False
+) -> Outcome:
     """Return the outcome after the check, which decides. Pure."""
     if finished.passed:
         return outcome
     if finished.was_interrupted:
         return Outcome(Verdict.INTERRUPTED, reason=finished.error)
-    took = format_duration(finished.duration)
+    took, before = format_duration(finished.duration), f", {AS_BEFORE}" if as_before else ""
     return Outcome(
         Verdict.FAILURE,
         FailureKind.VERIFY,
-        f"verify failed: {finished.error}",
+        f"verify failed: {finished.error}{before}",
         evidence=f"{finished.error} after {took} from {without_secret_values(command)}",
     )
 
 
-def feedback(plan: Plan, finished: Finished) -> str:
+def feedback(plan: Plan, finished: Finished, *, as_before: bool = False) -> str:
     """Return what the next prompt says about a failed check; empty if the settings say so."""
     if finished.passed or not plan.values[VERIFY_FEEDBACK]:
         return ""
-    said = finished.last_words(SHOWN) or "(nothing)"
+    said, before = finished.last_words(SHOWN) or "(nothing)", f", {AS_BEFORE}" if as_before else ""
     return (
         f"After the last iteration the check `{plan.values[VERIFY_COMMAND]}` failed: "
-        f"{finished.error}. Make it pass. The end of what it printed:\n\n{indented(said)}"
+        f"{finished.error}{before}. Make it pass. The end of what it printed:\n\n{indented(said)}"
     )
 
 

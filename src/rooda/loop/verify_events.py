@@ -13,7 +13,7 @@ class VerifyRetried(Event, frozen=True):
     """A try of the user's check failed, and rooda repeats it (`verify.retries`)."""
 
     level = LogLevel.WARN
-    iteration: int  # the number of the iteration
+    iteration: int  # the number of the iteration; 0 before the first one
     attempt: int  # which try failed, counted from 1
     tries: int  # how many tries there are at most
     command: str  # the command of the check

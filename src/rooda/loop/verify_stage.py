@@ -18,11 +18,14 @@ def run_verify(context: IterationContext) -> None:
     if not verify.is_due(context.plan, outcome):
         return
     context.others_may_change_files()
-    check = verify.run(context.plan, context.number, context.services, context.place)
+    before = context.state.failed_before
+    check, as_before = verify.run(
+        context.plan, context.number, context.services, context.place, before
+    )
     find_tests(context, check.finished.output)
-    context.add_feedback(verify.feedback(context.plan, check.finished))
+    context.add_feedback(verify.feedback(context.plan, check.finished, as_before=as_before))
     command = context.plan.values[VERIFY_COMMAND] or ""
-    context.outcome = verify.judge(outcome, check.finished, command)
+    context.outcome = verify.judge(outcome, check.finished, command, as_before=as_before)
     if context.plan.values[PARSE_TESTS]:
         _compare_tests(context, check)
 

@@ -13,6 +13,7 @@ from rooda.text.paths import first_names
 from rooda.text.times import format_duration
 
 _SHOWN = 5  # files by name
+AS_BEFORE = "in the same way as before the first iteration"
 ADVICE_ON_REPOSITORIES = (
     "Delete the .git in them (a linked work tree: git worktree remove), or add them to .gitignore"
 )
@@ -175,6 +176,7 @@ class VerifyEnded(Event, frozen=True):
     is_shown: bool = False  # the user saw the output while the check ran (`--verbose`)
     failed_tries: tuple[FailedTry, ...] = ()  # the tries before this one (`verify.retries`)
     is_flaky: bool = False  # the check passed, but not on its first try
+    as_before: bool = False  # it failed in the same way before the first iteration
 
     def is_raised(self) -> bool:
         return bool(self.error) or self.is_flaky
@@ -206,6 +208,8 @@ class VerifyEnded(Event, frozen=True):
         error, command = one_line(self.error), one_line(self.command)
         tries = f" in {self.tries} tries, the last one" if self.failed_tries else ""
         line = f"WARN: Verify failed{tries}: {error}{took} ({command})"
+        if self.as_before:
+            line += f", {AS_BEFORE}"
         return "\n".join([line, *last_output(self.output, is_shown=self.is_shown)])
 
 
@@ -220,8 +224,11 @@ class BaselineEnded(Event, frozen=True):
     output: str  # the end of its output
     cleaned_up: tuple[NamedProcess, ...] = ()  # the processes that it left behind
     tests: TestResults | None = None  # the tests that it ran, if rooda can read them
-    cannot_run: bool = False  # the shell could not find or execute the program; the run ends
+    cannot_run: bool = False  # a program, target, script, module or test that it needs is missing
     is_shown: bool = False  # the user saw the output while the check ran (`--verbose`)
+    obstacle: str = ""  # why the check can't run
+    ends_run: bool = False  # no agent starts (`verify.baseline`)
+    digest: str = ""  # of how it failed: a later check that fails in the same way has the same
 
     def is_raised(self) -> bool:
         return bool(self.error)
@@ -243,6 +250,7 @@ class BaselineEnded(Event, frozen=True):
         return say(
             f"Verify {self.verdict} before the first iteration",
             error=self.error or None,
+            obstacle=self.obstacle or None,
             command=self.command,
             elapsed=format_duration(self.duration),
             tests=self.counts or None,
@@ -258,8 +266,10 @@ class BaselineEnded(Event, frozen=True):
         if not self.error:
             return f"{words}{about}"
         line = f"WARN: {words}: {one_line(self.error)}{about}"
-        if not self.cannot_run:
-            line += "; the run goes on"
+        if self.obstacle:
+            line += f": {one_line(self.obstacle)}"
+        if not self.ends_run:
+            line += "; the run continues"
         return "\n".join([line, *last_output(self.output, is_shown=self.is_shown)])
 
 

@@ -53,7 +53,7 @@ def _floods(scratch: Scratch) -> Evidence:
 
 def _lies(scratch: Scratch) -> Evidence:
     agent = scratch.shell_agent(_SUCCESS, f"touch good; {_SUCCESS}")
-    flags = ("--verify", "test -e good", "--no-verify-baseline")
+    flags = ("--verify", "test -e good", "--verify-baseline", "off")
     return scratch.finish(
         scratch.start(*agent, *flags, "-n", "3", "--failure-threshold", "3", "--backoff", "0")
     )

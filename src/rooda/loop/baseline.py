@@ -1,0 +1,124 @@
+"""The user's check before the first iteration (`verify.baseline`)."""
+
+from msgspec import Struct
+
+from rooda.agents.failure_kinds import FailureKind
+from rooda.config.plan import Plan
+from rooda.config.sensitive import without_secret_values
+from rooda.config.settings import (
+    PARSE_TESTS,
+    SHOW_AI_OUTPUT,
+    TEST_REPORTS,
+    VERIFY_BASELINE,
+    VERIFY_COMMAND,
+    VERIFY_RETRIES,
+    VERIFY_TIMEOUT,
+    VERIFY_WHEN,
+)
+from rooda.iteration.progress import read_tests
+from rooda.loop import verify
+from rooda.loop.cannot_run import Obstacle
+from rooda.loop.outcome import Outcome, Verdict
+from rooda.loop.services import Services
+from rooda.loop.verify import SHOWN, Check
+from rooda.loop.work_events import BaselineEnded
+from rooda.testresults.census import TestCensus
+from rooda.workspace.state_folder import VERIFY, keep_file, place_of
+
+_LONGEST = 300.0  # seconds, unless the check is required to pass
+
+
+class Baseline(Struct, frozen=True):
+    """What follows from the check before the first iteration.
+
+    `outcome` ends the run. `census` are the tests that ran. `failed`: the check did not pass, and
+    `failure` is the digest of how, if it printed anything.
+    """
+
+    outcome: Outcome | None = None
+    census: TestCensus | None = None
+    failed: bool = False
+    failure: str = ""
+
+
+def run_baseline(plan: Plan, services: Services) -> Baseline:
+    """Run the check before the first iteration, if the settings ask for it.
+
+    A check that can't run ends the run, because an agent would cost money and could not pass it. A
+    check that fails does so only if it is required to pass: to make it pass may be the task.
+    """
+    values = plan.values
+    if not _is_due(plan):
+        return Baseline()
+    place = place_of(services.run, 0)
+    check = _run(plan, services, place)
+    finished = check.finished
+    if finished.was_interrupted:
+        return Baseline(Outcome(Verdict.INTERRUPTED, reason=finished.error))
+    keep_file(plan.workspace, f"{place}/{VERIFY}", finished.output)
+    tests = None
+    if values[PARSE_TESTS]:
+        tests = read_tests([finished.output], values[TEST_REPORTS], plan.working_dir, check.began)
+    obstacle = verify.obstacle(plan, finished)
+    outcome = _outcome(plan, check, obstacle, is_contained=services.tools.sandbox is not None)
+    digest = verify.digest(plan, finished)
+    services.emit(
+        BaselineEnded(
+            command=without_secret_values(values[VERIFY_COMMAND] or ""),
+            exit_code=finished.exit_code,
+            error=finished.error,
+            duration=finished.duration,
+            output=finished.last_words(SHOWN),
+            cleaned_up=finished.cleaned_up,
+            tests=tests,
+            cannot_run=obstacle is not None,
+            is_shown=values[SHOW_AI_OUTPUT],
+            obstacle="" if obstacle is None else obstacle.reason,
+            ends_run=outcome is not None,
+            digest=digest,
+        )
+    )
+    census = None if obstacle is not None else verify.tests_of(plan, check)
+    return Baseline(outcome, census, not finished.passed, digest)
+
+
+def _is_due(plan: Plan) -> bool:
+    """Return whether the check runs. One for the end of the work runs only if the user asks."""
+    values = plan.values
+    mode, is_last = values[VERIFY_BASELINE], values[VERIFY_WHEN] == "on-success"
+    is_off = mode == "off" or (mode == "auto" and is_last)
+    return values[VERIFY_COMMAND] is not None and not is_off
+
+
+def _run(plan: Plan, services: Services, place: str) -> Check:
+    """Run the check; where its failure ends the run, with the time and tries of a later check."""
+    limit = plan.values[VERIFY_TIMEOUT]
+    if plan.values[VERIFY_BASELINE] == "require":
+        return verify.try_check(plan, 0, services, place, limit, plan.values[VERIFY_RETRIES])
+    return verify.try_check(plan, 0, services, place, min(_LONGEST, limit or _LONGEST))
+
+
+def _outcome(
+    plan: Plan, check: Check, obstacle: Obstacle | None, *, is_contained: bool
+) -> Outcome | None:
+    """Return the outcome that ends the run, with its reason and what to do; None: continue."""
+    mode, flag = plan.values[VERIFY_BASELINE], VERIFY_BASELINE.flag_name
+    finished = check.finished
+    # A check that the end of the run has cut off is no reason: max_duration itself is one.
+    if finished.passed or mode == "warn" or verify.is_cut_off(finished):
+        return None
+    about = f"({finished.error}): {without_secret_values(plan.values[VERIFY_COMMAND] or '')}"
+    if obstacle is not None:
+        where = " in the sandbox" if is_contained else ""
+        reason = (
+            f"verify can't run{where} {about}; {obstacle.reason}. {obstacle.fix}; if the agent is "
+            f"to make it work, start with {flag} warn"
+        )
+    elif mode == "require":
+        reason = (
+            f"verify fails before the first iteration {about}. Make it pass; if the agent is to "
+            f"do that, start with {flag} auto"
+        )
+    else:
+        return None
+    return Outcome(Verdict.ABORT, FailureKind.VERIFY, reason)

@@ -1,0 +1,337 @@
+"""Whether a failed check can't run at all: a missing program, target, script or module. Pure."""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from msgspec import Struct
+
+from rooda.text.controls import one_line
+from rooda.text.widths import cut
+
+_LONGEST_NAME = 80  # characters of a name that comes from the output
+
+
+class Obstacle(Struct, frozen=True):
+    """Why a check can't run, and what the user can do about it."""
+
+    reason: str
+    fix: str
+
+
+class _Form(Struct, frozen=True):
+    """A message with which a tool reports that it can't run what it was asked for.
+
+    `line` matches the whole line, and its group is the {name} in `reason`. The lines that may
+    follow it match `after`: any other line behind it makes the message a quotation, for example
+    in the output of a failed test. With `in_command`, the name has to be a word of the command;
+    `tool` has to be in the command, if the message alone is too general.
+    """
+
+    line: str
+    codes: tuple[int, ...]
+    reason: str
+    fix: str
+    after: str = r"(?!)"
+    in_command: bool = False
+    tool: str = ""
+
+
+_MAKE = r"\S*make(?:\[\d+\])?"
+
+# Lines that a tool prints after the program that it started has failed. A code is that of the
+# program.
+_TRAILERS = (
+    rf"{_MAKE}: \*\*\* \[.*\] Error (?P<code>\d+)",
+    rf"{_MAKE}: (?:Leaving directory .*|Target .* not remade because of errors\.)",
+    rf"{_MAKE}: stopped in .*",
+    rf"{_MAKE}: \*\*\* Waiting for unfinished jobs.*",
+    r"\*\*\* Error code (?P<code>\d+)(?: \(continuing\))?",  # BSD make
+    r"Stop\.",
+    r"npm (?:error|ERR!|warn|WARN|notice)(?: .*)?",
+    r"error Command failed with exit code (?P<code>\d+)\.",  # yarn
+    r"info Visit https://yarnpkg\.com/\S+ for documentation about this command\.",
+    r"\s*\[?ELIFECYCLE\]?\s+(?:Test|Command) failed\b.*",  # pnpm
+    r'error: script ".*" exited with code (?P<code>\d+)',  # bun
+    r"error: [Rr]ecipe .* failed (?:on line \d+ )?with exit code (?P<code>\d+)",  # just
+    r'task: Failed to run task ".*": exit status (?P<code>\d+)',
+)
+
+_SCRIPT = "Correct the name of the script, or add it to package.json"
+_TARGET = "Correct the name of the target, or add it to the Makefile"
+_FOLDER = "Run the check in the folder of the project"
+_INSTALL = "Install it for the program that runs the check, or correct the name"
+_FILE = "Correct the name of the file"
+_NO_TESTS = "Correct the paths and filters, or write a first test"
+_ANY = tuple(range(1, 256))
+_NPM = r"npm (?:error|ERR!)"
+_NPM_MORE = r"npm (?:error|ERR!|warn|WARN|notice)(?: .*)?"
+_PYTHON = r".*\b(?:python|pypy)[\w.]*"
+_SHELL = r"(?:\S*/)?(?:ba|da|k|z|a)?sh: (?:-c: )?(?:line )?"
+_NODE_MORE = (
+    r"    at .*\binternal/.*|\s+code: 'MODULE_NOT_FOUND',|\s+requireStack: \[\]|\}|Node\.js v\S+"
+)
+_GRADLE_MORE = r"\* .*|> .*|Run .*|BUILD FAILED in .*|\d+ actionable tasks?: .*"
+
+# fmt: off
+_FORMS: tuple[_Form, ...] = (
+    # make
+    _Form(
+        rf"{_MAKE}: \*\*\* No rule to make target [`'\u2018]([^'\u2019]+)['\u2019]\.(?:  Stop\.)?",
+        (2,), "make has no rule for the target {name}", _TARGET),
+    _Form(
+        rf"{_MAKE}: \*\*\* No targets(?: specified and no makefile found)?\.  Stop\.",
+        (2,), "make found no Makefile with a target", _FOLDER),
+    _Form(
+        rf"{_MAKE}: \*\*\* (.+): No such file or directory\.  Stop\.",
+        (2,), "the folder {name} does not exist", _FOLDER),
+    _Form(
+        rf"{_MAKE}: don't know how to make (\S+?)\. Stop",
+        (1, 2), "make has no rule for the target {name}", _TARGET, in_command=True),
+    _Form(r"ninja: error: unknown target '(.+)'.*",
+        (1,), "ninja has no target {name}", "Correct the name of the target"),
+    _Form(r"ninja: error: loading '(.+)': No such file or directory",
+        (1,), "ninja found no file {name}", _FOLDER),
+    _Form(r"Error: could not load cache",
+        (1,), "cmake has not configured this build", "Configure the build first"),
+    # shells
+    _Form(rf"{_SHELL}\d+: (?:\.: )?(?:cannot|can't) open '?(.+?)'?: No such file.*",
+        (1, 2, 127), "the file {name} does not exist", _FILE),
+    _Form(rf"{_SHELL}\d+: cd: can't cd to (.+)",
+        (1, 2), "the folder {name} does not exist", _FOLDER),
+    _Form(rf"{_SHELL}\d+: cd: (.+): No such file or directory",
+        (1, 2), "the folder {name} does not exist", _FOLDER),
+    _Form(rf"{_SHELL}\d+: [Ss]yntax error.*",
+        (1, 2), "the shell can't read the command", "Correct its quotes and operators",
+        after=rf"{_SHELL}\d+: .*"),
+    # Python
+    _Form(rf"{_PYTHON}: No module named ([^\s;]+)(?:; .*)?",
+        (1,), "Python has no module {name}", _INSTALL),
+    _Form(rf"{_PYTHON}: Error while finding module specification for '(.+?)' .*",
+        (1,), "Python has no module {name}", _INSTALL),
+    _Form(rf"{_PYTHON}: can't open file '?(.+?)'?: \[Errno 2\].*",
+        (2,), "the file {name} does not exist", _FILE),
+    _Form(rf"{_PYTHON}: can't find '__main__' module in '?(.+?)'?",
+        (1,), "{name} is a folder without __main__.py", _FILE),
+    _Form(r"ImportError: Couldn't import Django\..*",
+        (1,), "Python has no module django", _INSTALL),
+    _Form(r"(?:=+ )?(?:no tests ran|\d+ deselected\b.*) in [\d.]+s.*",
+        (5,), "pytest found no tests", _NO_TESTS),
+    _Form(r"NO TESTS RAN",
+        (5,), "unittest found no tests", _NO_TESTS),
+    _Form(r"ERROR: (?:file or directory )?not found: (.+)",
+        (4,), "pytest found no {name}", _NO_TESTS, after=r"\(no match in any of .*"),
+    _Form(r"\S*pytest(?:\.py)?: error: (.+)",
+        (4,), "pytest rejects its arguments: {name}", "Correct the arguments of pytest",
+        after=r"  (?:inifile|rootdir): .*"),
+    _Form(r"error: Failed to spawn: [`'](.+)[`']",
+        (2,), "uv found no program {name}", _INSTALL,
+        after=r"\s+Caused by: No such file or directory.*"),
+    _Form(r"Command not found: (\S+)",
+        (1,), "poetry found no program {name}", _INSTALL, tool="poetry"),
+    _Form(r"Poetry could not find a pyproject\.toml file in .*",
+        (1,), "poetry found no pyproject.toml", _FOLDER),
+    _Form(r"tox: error: provided environments not found in configuration file: (.+)",
+        _ANY, "tox has no environment {name}", "Correct the name of the environment"),
+    _Form(r"ERROR: unknown environment '(.+)'",
+        (1,), "tox has no environment {name}", "Correct the name of the environment"),
+    _Form(r"nox > Sessions not found: (.+)",
+        (3,), "nox has no session {name}", "Correct the name of the session"),
+    _Form(r"nox > Failed to find noxfile\.py\b.*",
+        (2,), "nox found no noxfile.py", _FOLDER),
+    # JavaScript
+    _Form(rf'{_NPM} [Mm]issing script: "?([^"]+)"?',
+        (1,), "package.json has no script {name}", _SCRIPT, after=_NPM_MORE),
+    _Form(rf"{_NPM} .*ENOENT: no such file or directory, open '(?:.*/)?package\.json'.*",
+        (1, 254), "npm found no package.json", _FOLDER, after=_NPM_MORE),
+    _Form(rf"{_NPM} (?:npx canceled due to missing packages|could not determine executable).*",
+        (1,), "npx found no such program in node_modules", "Install the packages first",
+        after=_NPM_MORE),
+    _Form(r"\s*\[?ERR_PNPM_NO_SCRIPT\w*\]?\s+Missing script: (\S+)",
+        (1,), "package.json has no script {name}", _SCRIPT, after=r"Command .* not found\..*"),
+    _Form(r'\s*\[?ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL\]?\s+Command "(.+)" not found.*',
+        (1, 254), "pnpm found no script or program {name}", _SCRIPT, after=r"Did you mean .*"),
+    _Form(r"\s*\[?ERR_PNPM_NO_IMPORTER_MANIFEST_FOUND\]?\s+No package\.json .*",
+        (1,), "pnpm found no package.json", _FOLDER),
+    _Form(r'error Command "(.+)" not found\.(?: Did you mean .*)?',
+        (1,), "yarn found no script or program {name}", _SCRIPT,
+        after=r"info Visit https://yarnpkg\.com/.*"),
+    _Form(r"error Couldn't find a package\.json file in .*",
+        (1,), "yarn found no package.json", _FOLDER,
+        after=r"info Visit https://yarnpkg\.com/.*"),
+    _Form(r'Usage Error: Couldn\'t find a script named "(.+?)".*',
+        (1,), "package.json has no script {name}", _SCRIPT, after=r"\$ yarn .*"),
+    _Form(r"Usage Error: No project found in .*",
+        (1,), "yarn found no package.json", _FOLDER, after=r"\$ yarn .*"),
+    _Form(r'error: (?:Script|Module) not found "(.+)"',
+        (1,), "bun found no script {name}", _SCRIPT),
+    _Form(r"(?:error: )?Task not found: (.+)",
+        (1,), "deno has no task {name}", "Correct the name of the task",
+        after=r"Available tasks.*|- .*|\s{2,}.*"),
+    _Form(r"error: No test modules found",
+        (1,), "deno found no tests", _NO_TESTS),
+    _Form(r"Error: Cannot find module '(/.+)'",
+        (1,), "the file {name} does not exist", _FILE, after=_NODE_MORE),
+    _Form(r"Error: No test files found.*",
+        (1,), "mocha found no tests", _NO_TESTS),
+    _Form(r"No tests found, exiting with code 1",
+        (1,), "jest found no tests", _NO_TESTS,
+        after=r"Run with `--passWithNoTests`.*|No files found in .*|Make sure Jest.*|In /.*|\s+.*"
+        r"|testMatch: .*|testPathIgnorePatterns: .*|testRegex: .*|Pattern: .* - 0 matches"),
+    _Form(r"\s*No test files found, exiting with code 1",
+        (1,), "vitest found no tests", _NO_TESTS, after=r"(?:filter|include|exclude): .*"),
+    # Rust, Go, Swift
+    _Form(r"error: could not find `Cargo\.toml` in .*",
+        (101,), "cargo found no Cargo.toml", _FOLDER),
+    _Form(r"error: no such (?:sub)?command: `(.+)`",
+        (101,), "cargo has no command {name}", "Correct the name of the command, or install it",
+        after=r"help: .*|\s+Did you mean .*|\s*View all installed commands .*"),
+    _Form(r"error: no test target named `(.+)`.*",
+        (101,), "cargo has no test target {name}", "Correct the name of the target",
+        after=r"help: .*|\s+Did you mean .*"),
+    _Form(r"error: package ID specification `(.+)` did not match any packages",
+        (101,), "cargo has no package {name}", "Correct the name of the package",
+        after=r"help: .*|\s+Did you mean .*"),
+    _Form(r"error: manifest path `(.+)` does not exist",
+        (1, 101), "the file {name} does not exist", _FILE),
+    _Form(r"error: '(.+)' is not installed for the toolchain .*",
+        (1,), "the toolchain has no {name}", "Install it with rustup",
+        after=r"(?:help: )?[Tt]o install, run .*"),
+    _Form(r"go: (?:cannot find main module|go\.mod file not found)\b.*",
+        (1,), "go found no go.mod", _FOLDER, after=r"\s+.*"),
+    _Form(r"go (\S+): unknown command",
+        (2,), "go has no command {name}", "Correct the name of the command",
+        after=r"Run 'go help' for usage\."),
+    _Form(r"no packages to test",
+        (1,), "go found no packages to test", _NO_TESTS),
+    _Form(r"(?:package .+: )?no Go files in .+",
+        (1,), "go found no files", _FOLDER),
+    _Form(r"error: Could not find Package\.swift in .*",
+        (1,), "swift found no Package.swift", _FOLDER),
+    # task runners
+    _Form(r"error: [Jj]ustfile does not contain recipe [`'](.+?)[`'].*",
+        (1,), "the justfile has no recipe {name}", "Correct the name of the recipe",
+        after=r"Did you mean .*"),
+    _Form(r"error: [Nn]o justfile found.*",
+        (1,), "just found no justfile", _FOLDER),
+    _Form(r'task: Task "(.+)" (?:does not exist|not found).*',
+        _ANY, "the Taskfile has no task {name}", "Correct the name of the task"),
+    _Form(r"task: No Taskfile found .*",
+        _ANY, "task found no Taskfile", _FOLDER),
+    _Form(r"No Rakefile found \(looking for: .*\)",
+        (1,), "rake found no Rakefile", _FOLDER, after=r"/.*|\(See full trace .*\)"),
+    _Form(r"Don't know how to build task '(.+?)'.*",
+        (1,), "rake has no task {name}", "Correct the name of the task",
+        # `Tasks: TOP => x` names a task whose prerequisite is missing: that is the agent's work.
+        after=r"Did you mean\? .*|\s+\S+|/.*|\(See full trace .*\)"),
+    # Java, .NET
+    _Form(r"\[ERROR\] The goal you specified requires a project to execute but there is no POM .*",
+        (1,), "mvn found no pom.xml", _FOLDER, after=r"\[ERROR\].*"),
+    _Form(r'\[ERROR\] Unknown lifecycle phase "(.+?)".*',
+        (1,), "mvn has no phase {name}", "Correct the name of the phase", after=r"\[ERROR\].*"),
+    _Form(r"(?:Task|Cannot locate tasks that match) '(.+?)' (?:not found in|as task) .*",
+        (1,), "gradle has no task {name}", "Correct the name of the task", after=_GRADLE_MORE),
+    _Form(r"Directory '.+' does not contain a Gradle build\.",
+        (1,), "gradle found no build", _FOLDER, after=rf"{_GRADLE_MORE}|A Gradle build .*"),
+    _Form(r"MSBUILD : error MSB10(?:03|09|11): .*",
+        (1,), "dotnet found no project or solution", _FOLDER, after=r"Switch: .*"),
+    _Form(r"Could not execute because the specified command or file was not found\.",
+        (1,), "dotnet has no such command", "Correct the name of the command",
+        after=r"Possible reasons .*|\s+\* .*"),
+    # Ruby, Elixir, PHP, Perl
+    _Form(r"Could not locate Gemfile or \.bundle/ directory",
+        (10,), "bundler found no Gemfile", _FOLDER),
+    _Form(r"Run `bundle install` to install missing gems\.",
+        (7,), "gems of the Gemfile are missing", "Run `bundle install`"),
+    _Form(r"\S*ruby\S*: No such file or directory -- (.+) \(LoadError\)",
+        (1,), "the file {name} does not exist", _FILE),
+    _Form(r'\*\* \(Mix\) The task "(.+?)" could not be found.*',
+        (1,), "mix has no task {name}", "Correct the name of the task"),
+    _Form(r"\*\* \(Mix\) Could not find a Mix\.Project\b.*",
+        (1,), "mix found no mix.exs", _FOLDER),
+    _Form(r'\s*Command "(.+)" is not defined\.',
+        (1,), "there is no command {name}", "Correct the name of the command",
+        after=r"\s*Did you mean .*|\s+\S+"),
+    _Form(r"Composer could not find a composer\.json file in .*",
+        (1,), "composer found no composer.json", _FOLDER, after=r"To initialize a project, .*"),
+    _Form(r"Could not open input file: (.+)",
+        (1,), "the file {name} does not exist", _FILE),
+    _Form(r'Can\'t open perl script "(.+)": No such file or directory',
+        (2,), "the file {name} does not exist", _FILE),
+    # containers
+    _Form(r"(?:.*: )?Cannot connect to the Docker daemon at .*",
+        (1, 125), "docker is not running", "Start docker",
+        after=r"See 'docker .*|Run 'docker .*"),
+)
+# fmt: on
+
+_BY_SHELL = {
+    126: Obstacle(
+        "a program is not executable, or is a folder", "Make it executable, or correct the command"
+    ),
+    127: Obstacle("a program or file is missing", "Install the program, or correct the command"),
+}
+_BY_PYTEST = {
+    4: Obstacle("pytest rejects its arguments or conftest.py", "Correct the command of the check"),
+    5: Obstacle("pytest found no tests", _NO_TESTS),
+}
+_PYTEST = re.compile(r"(?:^|[\s/'\"(])(?:pytest|py\.test)(?=$|[\s'\")])")
+_OPERATOR = re.compile(r"&&|[;\n|]|(?<![<>&])&(?![>&])")
+
+
+def cannot_run(exit_code: int | None, command: str, output: str) -> Obstacle | None:
+    """Return why a check that ended like this can't run; None if it ran, or nobody can tell.
+
+    `output` is the end of what the check printed. A message counts only at the very end, together
+    with its exit code: the same words in the output of a failed test do not.
+    """
+    lines = [line.rstrip() for line in output.splitlines() if line.strip()]
+    code = exit_code
+    while code:
+        if code in _BY_SHELL:
+            return _BY_SHELL[code]
+        if (found := _matching(code, command, lines)) is not None:
+            return found
+        trailer = _trailer(lines[-1]) if lines else None
+        if trailer is None:
+            break
+        lines.pop()
+        code = int(trailer["code"]) if trailer.groupdict().get("code") else code
+    last = _OPERATOR.split(command.rstrip("; \n"))[-1]
+    if exit_code in _BY_PYTEST and _PYTEST.search(last):
+        return _BY_PYTEST[exit_code]
+    return None
+
+
+@cache
+def _patterns() -> tuple[tuple[_Form, re.Pattern[str], re.Pattern[str]], ...]:
+    """Return the compiled forms. A run whose checks pass needs none of them."""
+    return tuple((form, re.compile(form.line), re.compile(form.after)) for form in _FORMS)
+
+
+def _trailer(line: str) -> re.Match[str] | None:
+    return next(filter(None, (re.fullmatch(pattern, line) for pattern in _TRAILERS)), None)
+
+
+def _matching(code: int, command: str, lines: Sequence[str]) -> Obstacle | None:
+    for form, line, after in _patterns():
+        if code not in form.codes or form.tool not in command:
+            continue
+        if (found := _last_match(line, after, lines)) is not None:
+            name = found[1] if found.groups() else ""
+            if not form.in_command or name in command.split():
+                shown = cut(one_line(name), _LONGEST_NAME)
+                return Obstacle(form.reason.format(name=shown), form.fix)
+    return None
+
+
+def _last_match(
+    line: re.Pattern[str], after: re.Pattern[str], lines: Sequence[str]
+) -> re.Match[str] | None:
+    """Return the match in the last line that is not one of those that may follow the message."""
+    for text in reversed(lines):
+        if found := line.fullmatch(text):
+            return found
+        if not after.fullmatch(text):
+            return None
+    return None

@@ -1,0 +1,377 @@
+"""Which failed checks can't run at all, from real outputs of the tools."""
+
+import pytest
+
+from rooda.loop.cannot_run import cannot_run
+
+NPM = (
+    'npm error Missing script: "tst"\nnpm error\nnpm error Did you mean this?\n'
+    "npm error   npm test # Test a package\nnpm error\n"
+    "npm error To see a list of scripts, run:\nnpm error   npm run\n"
+    "npm error A complete log of this run can be found in: /h/.npm/_logs/2026-11-18T16_17_56.log\n"
+)
+NO_PACKAGE = (
+    "npm error code ENOENT\nnpm error syscall open\nnpm error path /w/package.json\n"
+    "npm error errno -2\nnpm error enoent Could not read package.json: Error: ENOENT: no such file "
+    "or directory, open '/w/package.json'\n"
+    "npm error enoent This is related to npm not being able to find a file.\nnpm error enoent\n"
+    "npm error A complete log of this run can be found in: /h/.npm/_logs/2026-11-18T16_17_56.log\n"
+)
+NODE = (
+    "node:internal/modules/cjs/loader:1210\n  throw err;\n  ^\n\n"
+    "Error: Cannot find module '/w/check.js'\n"
+    "    at Module._resolveFilename (node:internal/modules/cjs/loader:1207:15)\n"
+    "    at Function.executeUserEntryPoint [as runMain] (node:internal/modules/run_main:164:12)\n"
+    "    at node:internal/main/run_main_module:28:49 {\n"
+    "  code: 'MODULE_NOT_FOUND',\n  requireStack: []\n}\n\nNode.js v20.20.2\n"
+)
+CARGO = (
+    "error: no such command: `tst`\n\nhelp: a command with a similar name exists: `test`\n\n"
+    "help: view all installed commands with `cargo --list`\n"
+    "help: find a package to install `tst` with `cargo search cargo-tst`\n"
+)
+GRADLE = (
+    "\nFAILURE: Build failed with an exception.\n\n* What went wrong:\n"
+    "Task 'tst' not found in root project 'x'.\n\n* Try:\n"
+    "> Run gradlew tasks to get a list of available tasks.\n"
+    "> Run with --scan to get full insights.\n\nBUILD FAILED in 410ms\n"
+)
+MAVEN = (
+    "[ERROR] The goal you specified requires a project to execute but there is no POM in this "
+    "directory (/w). Please verify you invoked Maven from the correct directory. -> [Help 1]\n"
+    "[ERROR] \n[ERROR] Re-run Maven using the -X switch to enable full debug logging.\n"
+    "[ERROR] [Help 1] http://cwiki.apache.org/confluence/display/MAVEN/MissingProjectException\n"
+)
+CONFTEST = (
+    "ImportError while loading conftest '/w/conftest.py'.\nconftest.py:1: in <module>\n"
+    "    import nosuch\nE   ModuleNotFoundError: No module named 'nosuch'\n"
+)
+RAKE = "rake aborted!\nDon't know how to build task 'tst' (See the list of available tasks)\n"
+TRACE = "(See full trace by running task with --trace)\n"
+PYTHON = "/usr/bin/python3"
+NO_PYTEST = f"{PYTHON}: No module named pytest\n"
+
+
+@pytest.mark.parametrize(
+    "code,command,output,reason",
+    [
+        (127, "x", "sh: 1: x: not found\n", "a program or file is missing"),
+        (126, "./x", "sh: 1: ./x: Permission denied\n", "a program is not executable"),
+        (127, "npm test", "\n> x@1.0.0 test\n> jest\n\nsh: 1: jest: not found\n", "is missing"),
+        # make
+        (2, "make tst", "make: *** No rule to make target 'tst'.  Stop.\n", "target tst"),
+        (2, "make tst", "make: *** No rule to make target `tst'.  Stop.\n", "target tst"),
+        (2, "make -k tst", "make: *** No rule to make target 'tst'.\n", "target tst"),
+        (2, "gmake tst", "gmake: *** No rule to make target 'tst'.  Stop.\n", "target tst"),
+        (
+            2,
+            "make -f nope.mk t",
+            (
+                "make: nope.mk: No such file or directory\n"
+                "make: *** No rule to make target 'nope.mk'.  Stop.\n"
+            ),
+            "target nope.mk",
+        ),
+        (
+            2,
+            "make",
+            "make: *** No targets specified and no makefile found.  Stop.\n",
+            "make found no Makefile",
+        ),
+        (2, "make -C x t", "make: *** x: No such file or directory.  Stop.\n", "folder x does not"),
+        (
+            2,
+            "make tst",
+            "make: don't know how to make tst. Stop\n\nmake: stopped in /w\n",
+            "target tst",
+        ),
+        (
+            2,
+            "make use",
+            (
+                "make tst\nmake[1]: Entering directory '/w'\n"
+                "make[1]: *** No rule to make target 'tst'.  Stop.\n"
+                "make[1]: Leaving directory '/w'\nmake: *** [Makefile:6: use] Error 2\n"
+            ),
+            "target tst",
+        ),
+        (
+            2,
+            "make test",
+            "pytst\nmake: pytst: No such file or directory\nmake: *** [Makefile:2: test] Error 127",
+            "a program or file is missing",
+        ),
+        (2, "make t", f"{NO_PYTEST}make: *** [Makefile:4: t] Error 1\n", "no module pytest"),
+        (2, "make t", "\nno tests ran in 0.81s\nmake: *** [Makefile:6: t] Error 5\n", "no tests"),
+        # shells
+        (2, "sh check.sh", "sh: 0: cannot open check.sh: No such file\n", "file check.sh does not"),
+        (2, ". ./v && x", "sh: 1: .: cannot open ./v: No such file\n", "file ./v does not"),
+        (2, "cd nosuch && x", "sh: 1: cd: can't cd to nosuch\n", "folder nosuch does not"),
+        (
+            1,
+            "cd nosuch && x",
+            "sh: line 1: cd: nosuch: No such file or directory\n",
+            "folder nosuch does not",
+        ),
+        (2, "make )", 'sh: 1: Syntax error: ")" unexpected\n', "the shell can't read"),
+        (
+            2,
+            "make )",
+            "sh: -c: line 1: syntax error near unexpected token `)'\nsh: -c: line 1: `make )'\n",
+            "the shell can't read",
+        ),
+        # Python
+        (1, "python3 -m pytest", NO_PYTEST, "no module pytest"),
+        (1, "python -m pytest", "/w/a b/bin/python3.11: No module named pytest\n", "module pytest"),
+        (
+            1,
+            "python3 -m no.such",
+            (
+                f"{PYTHON}: Error while finding module specification for 'no.such' "
+                "(ModuleNotFoundError: No module named 'no')\n"
+            ),
+            "no module no.such",
+        ),
+        (
+            1,
+            "python3 -m pkg",
+            (
+                f"{PYTHON}: No module named pkg.__main__; 'pkg' is a package and cannot be "
+                "directly executed\n"
+            ),
+            "no module pkg.__main__",
+        ),
+        (
+            2,
+            "python3 check.py",
+            f"{PYTHON}: can't open file '/w/check.py': [Errno 2] No such file or directory\n",
+            "file /w/check.py does not",
+        ),
+        (1, "python3 pkg", f"{PYTHON}: can't find '__main__' module in '/w/pkg'\n", "__main__.py"),
+        (5, "pytest", "collected 0 items\n\n===== no tests ran in 0.53s =====\n", "no tests"),
+        (5, "cd x && .venv/bin/pytest -q -q 2>&1", "", "pytest found no tests"),
+        (5, "uv run pytest -k no", "3 deselected in 0.01s\n", "pytest found no tests"),
+        (5, "python3 -m unittest", "Ran 0 tests in 0.000s\n\nNO TESTS RAN\n", "unittest found no"),
+        (4, "pytest x", "no tests ran in 0.5s\nERROR: file or directory not found: x\n", "no x"),
+        (
+            4,
+            "pytest --nosuch",
+            (
+                "ERROR: usage: pytest [options] [file_or_dir] [file_or_dir] [...]\n"
+                "pytest: error: unrecognized arguments: --nosuch\n  inifile: None\n  rootdir: /w\n"
+            ),
+            "unrecognized arguments: --nosuch",
+        ),
+        (4, "python -m pytest", CONFTEST, "pytest rejects its arguments or conftest.py"),
+        (
+            2,
+            "uv run pytst",
+            "error: Failed to spawn: `pytst`\n  Caused by: No such file or directory (os error 2)",
+            "uv found no program pytst",
+        ),
+        (3, "nox -s tst", "nox > Sessions not found: tst\n", "session tst"),
+        # JavaScript
+        (1, "npm run tst", NPM, "no script tst"),
+        (
+            1,
+            "npm run tst",
+            (
+                "npm ERR! missing script: tst\n\n"
+                "npm ERR! A complete log of this run can be found in:\n"
+                "npm ERR!     /h/.npm/_logs/x.log\n"
+            ),
+            "no script tst",
+        ),
+        (254, "npm test", NO_PACKAGE, "npm found no package.json"),
+        (
+            1,
+            "npx --no-install jest",
+            ('npm error npx canceled due to missing packages and no YES option: ["jest@30.5.2"]\n'),
+            "npx found no such program",
+        ),
+        (1, "pnpm run tst", " ERR_PNPM_NO_SCRIPT  Missing script: tst\n", "no script tst"),
+        (
+            1,
+            "yarn tst",
+            (
+                'yarn run v1.22.22\nerror Command "tst" not found.\n'
+                "info Visit https://yarnpkg.com/en/docs/cli/run for documentation about this "
+                "command."
+            ),
+            "yarn found no script or program tst",
+        ),
+        (
+            1,
+            "yarn run tst",
+            'Usage Error: Couldn\'t find a script named "tst".\n\n$ yarn run [--inspect] <name>',
+            "no script tst",
+        ),
+        (1, "bun run tst", 'error: Script not found "tst"\n', "no script tst"),
+        (1, "node check.js", NODE, "file /w/check.js does not"),
+        (1, "npm test", f"\n> x@1.0.0 test\n> node\n\n{NODE}", "file /w/check.js does not"),
+        (
+            1,
+            "npx jest",
+            (
+                "No tests found, exiting with code 1\n"
+                "Run with `--passWithNoTests` to exit with code 0\nIn /w\n  4 files checked.\n"
+                "  testMatch: **/*.test.js - 0 matches\n"
+                "Pattern:  - 0 matches\n"
+            ),
+            "jest found no tests",
+        ),
+        # others
+        (
+            101,
+            "cargo test",
+            "error: could not find `Cargo.toml` in `/w` or any parent directory\n",
+            "no Cargo.toml",
+        ),
+        (101, "cargo tst", CARGO, "no command tst"),
+        (
+            101,
+            "cargo test --test n",
+            "error: no test target named `n` in default-run packages\n",
+            "no test target n",
+        ),
+        (
+            1,
+            "go test ./...",
+            (
+                "go: cannot find main module, but found .git/config in /w\n"
+                "\tto create a module there, run:\n\tgo mod init\n"
+            ),
+            "no go.mod",
+        ),
+        (
+            1,
+            "just tst",
+            "error: Justfile does not contain recipe `tst`\nDid you mean `test`?\n",
+            "no recipe tst",
+        ),
+        (200, "task tst", 'task: Task "tst" does not exist\n', "no task tst"),
+        (1, "gradle tst", GRADLE, "gradle has no task tst"),
+        (1, "mvn test", MAVEN, "no pom.xml"),
+        (
+            1,
+            "dotnet test",
+            (
+                "MSBUILD : error MSB1003: Specify a project or solution file. The "
+                "current working directory does not contain a project or solution file.\n"
+            ),
+            "no project or solution",
+        ),
+        (10, "bundle exec rspec", "Could not locate Gemfile or .bundle/ directory\n", "no Gemfile"),
+        (1, "rake tst", f"{RAKE}\n{TRACE}", "no task tst"),
+        (
+            1,
+            "mix tst",
+            '** (Mix) The task "tst" could not be found. Did you mean "test"?\n',
+            "no task tst",
+        ),
+        (1, "composer tst", '\n  Command "tst" is not defined.\n\n', "no command tst"),
+        (1, "ninja tst", "ninja: error: unknown target 'tst'\n", "no target tst"),
+        (
+            1,
+            "docker compose run t",
+            (
+                "Cannot connect to the Docker daemon at unix:///var/run/"
+                "docker.sock. Is the docker daemon running?\n"
+            ),
+            "docker is not running",
+        ),
+    ],
+)
+def test_check_that_cannot_run_is_found_with_its_reason_and_a_fix(
+    code: int, command: str, output: str, reason: str
+) -> None:
+    found = cannot_run(code, command, output)
+    assert found is not None
+    assert reason in found.reason
+    assert found.fix
+
+
+PYTEST_RED = (
+    "----------------------------- Captured stderr call -----------------------------\n"
+    "{}\n"
+    "=========================== short test summary info ============================\n"
+    "FAILED test_x.py::test_a - AssertionError: assert 1 == 0\n1 failed in 0.59s\n"
+)
+COLLECTION = (
+    "test_x.py:1: in <module>\n    import nosuch\n"
+    "E   ModuleNotFoundError: No module named 'nosuch'\n"
+    "=========================== short test summary info ============================\n"
+    "ERROR test_x.py\n!!!!!!!! Interrupted: 1 error during collection !!!!!!!!\n1 error in 0.63s\n"
+)
+
+
+@pytest.mark.parametrize(
+    "code,command,output",
+    [
+        (0, "make tst", "make: *** No rule to make target 'tst'.  Stop.\n"),
+        (None, "make tst", "make: *** No rule to make target 'tst'.  Stop.\n"),
+        (1, "make tst", "make: *** No rule to make target 'tst'.  Stop.\n"),
+        (2, "make all", "make: *** No rule to make target 'foo.c', needed by 'all'.  Stop.\n"),
+        (2, "make all", "make: don't know how to make foo.c. Stop\nmake: stopped in /w\n"),
+        (2, "make test", "1 failed in 0.59s\nmake: *** [Makefile:12: test] Error 1\n"),
+        (2, "make test", f"{COLLECTION}make: *** [Makefile:12: test] Error 2\n"),
+        (1, "pytest", PYTEST_RED.format("/usr/bin/python3: No module named no_such")),
+        (1, "pytest", PYTEST_RED.format("make: *** No rule to make target 'tst'.  Stop.")),
+        (1, "pytest", PYTEST_RED.format('npm error Missing script: "tst"')),
+        (1, "pytest", PYTEST_RED.format("no tests ran in 0.1s")),
+        (2, "pytest -q", COLLECTION),
+        (
+            1,
+            "python3 -m unittest nosuch",
+            (
+                "ModuleNotFoundError: No module named 'nosuch'\n\n\n"
+                "------\nRan 1 test in 0.000s\n\nFAILED (errors=1)\n"
+            ),
+        ),
+        (
+            1,
+            "python3 check.py",
+            (
+                'Traceback (most recent call last):\n  File "/w/check.py", line 1'
+                "\n    import app\nModuleNotFoundError: No module named 'app'\n"
+            ),
+        ),
+        (5, "./check.sh", "5 tests failed\n"),
+        (4, "./run-pytest.sh", "4 tests failed\n"),
+        (5, "pytest; ./check.sh", "no luck\n"),
+        (5, "pytest | ./count.sh", "5\n"),
+        (1, "node test.js", NODE.replace("requireStack: []", "requireStack: [ '/w/test.js' ]")),
+        (
+            1,
+            "npm test",
+            (
+                "  ● a › b\n    Cannot find module '/w/a.js' from 'a.test.js'\n\n"
+                "Tests:       1 failed, 1 total\nTime:        0.5 s\nRan all test suites.\n"
+            ),
+        ),
+        (1, "npm test", "1 failing\nnpm error code 1\nnpm error path /w\n"),
+        (1, "rake", f"{RAKE}\nTasks: TOP => default\n{TRACE}"),
+        (1, "mvn test", "[ERROR] Tests run: 1, Failures: 1\n[ERROR] -> [Help 1]\n"),
+        (
+            101,
+            "cargo test",
+            (
+                "error: could not find `Cargo.toml` in `/x` or any parent directory\n"
+                "test result: FAILED. 0 passed; 1 failed\n\nerror: test failed, rerun `--lib`\n"
+            ),
+        ),
+        (1, "./mycli x | grep y", "Command not found: x\n"),
+        (2, "grep x y", "grep: y: No such file or directory\n"),
+        (1, "false", ""),
+    ],
+)
+def test_red_test_that_mentions_such_words_is_not_a_check_that_cannot_run(
+    code: int | None, command: str, output: str
+) -> None:
+    assert cannot_run(code, command, output) is None
+
+
+def test_name_from_the_output_is_short_and_on_one_line() -> None:
+    found = cannot_run(1, "x", f"python3: No module named {'a' * 3000}\n")
+    assert found is not None
+    assert len(found.reason) < 120
