@@ -17,6 +17,13 @@ class WaitGroup(Struct, frozen=True):
     number: int = 1
     total: float = 0.0  # seconds
 
+    @property
+    def cause(self) -> str:
+        """What the run waited for, or before what."""
+        if self.last.kind == WaitKind.BACKOFF:
+            return f"before the next try ({self.last.what})"
+        return f"{self.last.kind} of {self.last.what}"
+
     def joined(self, wait: RecordedWait) -> "WaitGroup":
         """Return the group with one more wait."""
         return WaitGroup(wait, self.number + 1, self.total + (wait.waited or 0.0))

@@ -7,9 +7,8 @@ from msgspec.structs import asdict
 
 from rooda.agents.failure_kinds import known_kind
 from rooda.loop.stops import StopRule, known_rule
-from rooda.loop.waits import WaitKind
 from rooda.record.json_objects import iteration_object, run_object
-from rooda.record.rows import IterationRow, RecordedWait, RunRow
+from rooda.record.rows import IterationRow, RunRow
 from rooda.summary.sentences import waits_now
 from rooda.text.controls import one_line
 from rooda.text.times import format_duration
@@ -140,15 +139,9 @@ def _check(one: IterationRow) -> str:
 def _waits(run: RunRow) -> list[str]:
     """What the run has waited for."""
     return [
-        f"Waited: {_waited_for(group.last)}, {group}: {one_line(group.last.reason)}"
+        f"Waited: {one_line(group.cause)}, {group}: {one_line(group.last.reason)}"
         for group in grouped_waits(run.waits or ())
     ]
-
-
-def _waited_for(wait: RecordedWait) -> str:
-    if wait.kind == WaitKind.BACKOFF:
-        return f"before the next try ({one_line(wait.what)})"
-    return f"{wait.kind} of {one_line(wait.what)}"
 
 
 def _advice(one: IterationRow) -> list[str]:
