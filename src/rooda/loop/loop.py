@@ -232,7 +232,7 @@ def _retry_in(state: State, limits: Limits, found: Stop) -> float | None:
     """Return how long a paused run would have waited after its last failure; None if not at all."""
     if found.rule is not StopRule.PAUSED or not state.backoff_due:
         return None
-    return failure_pause(state.backoffs, limits.patience)
+    return failure_pause(state.backoffs, limits.patience) or None
 
 
 def _ended(
