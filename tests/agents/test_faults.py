@@ -4,12 +4,14 @@ import signal
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from rooda.agents.agent_report import AgentReport, Fault
 from rooda.agents.failure_kinds import REPORTED_KINDS, FailureKind
 from rooda.agents.faults import classify
+from rooda.agents.registry import KNOWN
 from rooda.loop.outcome import Outcome, Verdict, judge
 from rooda.loop.promises import Promises
 from rooda.loop.state import Limits, State, Status
@@ -74,7 +76,7 @@ def report_with_fault(kind: FailureKind) -> AgentReport:
         (Exited(0), WELL, Verdict.CONTINUE, None),
         (Exited(0), SILENT, Verdict.CONTINUE, None),  # files changed
         (Exited(0), TEXT, Verdict.CONTINUE, None),
-        (Exited(0), TEXT_INSTEAD, Verdict.CONTINUE, None),
+        (Exited(0), TEXT_INSTEAD, Verdict.FAILURE, FailureKind.STARTUP),
         (Exited(0), BADLY, Verdict.FAILURE, FailureKind.EXIT),
         (Exited(0), CUT, Verdict.FAILURE, FailureKind.CRASH),
         (Exited(0), MUTE, Verdict.FAILURE, FailureKind.CRASH),
@@ -482,13 +484,97 @@ def test_failure_messages_quoted_in_a_text_answer_are_not_faults(command: str) -
 
 
 @each_text
-def test_failure_message_as_whole_text_output_is_no_fault_with_exit_code_0(
-    command: str,
-) -> None:
+def test_failure_message_beside_a_text_answer_is_not_a_fault_with_exit_code_0(command: str) -> None:
     for words in evidence():
         data = words.encode()
-        assert not has_fault(command, ("stdout", data), codes=(0,)), words
         assert not has_fault(command, ("stdout", b"Well."), ("stderr", data), codes=(0,)), words
+
+
+IN_PLACE_OF_AN_ANSWER = {
+    "Invalid API key · Please run /login": AUTH,
+    "Not logged in · Please run /login": AUTH,
+    "OAuth token has expired. Please obtain a new token": AUTH,
+    "Credit balance is too low": AUTH,
+    "Error: Incorrect API key provided: dummy.": AUTH,
+    "ERROR: unexpected status 401 Unauthorized: Incorrect API key provided: dummy., url: x": AUTH,
+    "[API Error: 401 Incorrect API key provided: dummy.]": AUTH,
+    "error: You are not logged in, please log in with kiro-cli login": AUTH,
+    "You've hit your limit · resets 11:14am (UTC)": LIMIT,
+    "You\u2019ve hit your usage limit. Try again at 7:02 AM.": LIMIT,
+    "Claude AI usage limit reached|1794725026": LIMIT,
+    "5-hour limit reached ∙ resets 3pm": LIMIT,
+    "API Error: Request rejected (429) · This request would exceed your rate limit.": LIMIT,
+    "API Error: 529 Overloaded. This is a server-side issue, usually temporary": OVERLOADED,
+    "API Error: 502\n<html>\n<body>Bad Gateway</body>\n</html>": OVERLOADED,
+    "Kiro is having trouble responding right now": OVERLOADED,
+    "API Error: Connection error.": OFFLINE,
+    "Unable to connect to API (ConnectionRefused)": OFFLINE,
+}
+KNOWN_TEXTS = [command for cli, command in TEXTS if cli in KNOWN]
+
+
+@pytest.mark.parametrize("before", ["", "\n", "Starting claude ...\n"])
+@pytest.mark.parametrize("words,kind", IN_PLACE_OF_AN_ANSWER.items())
+def test_error_in_place_of_a_text_answer_is_a_fault_with_exit_code_0(
+    words: str, kind: FailureKind, before: str
+) -> None:
+    for command in KNOWN_TEXTS:
+        report = read_output(command, [("stdout", f"{before}{words}\n".encode())]).report
+        assert report.fault is not None, command
+        assert report.fault.kind is kind
+        assert judge(Exited(0), NONE, report).verdict is FAULT_VERDICTS[kind]
+    for command in ("aider --yes", "kimi --print"):
+        assert not has_fault(command, ("stdout", words.encode()), codes=(0,))
+
+
+def test_error_on_stderr_without_an_answer_is_a_fault_with_exit_code_0() -> None:
+    pieces: list[Piece] = [
+        ("stderr", b"YOLO mode is enabled.\nError: Incorrect API key provided: dummy.\n")
+    ]
+    for command in KNOWN_TEXTS:
+        fault = read_output(command, pieces).report.fault
+        assert fault is not None, command
+        assert fault.kind is AUTH
+
+
+ANSWERS = [
+    "Not logged in users now get status 401.",
+    "Invalid API keys are rejected with a message.",
+    "OAuth tokens that have expired are refreshed now.",
+    "Authentication required a new table; the tests pass.",
+    "Rate limit reached: the handler now answers 429.",
+    "Error handling of authentication is done.",
+    "Error: 3 tests of the usage limit still fail.",
+    "Overloaded operators are tested now.",
+    "- Invalid API key · Please run /login",
+    "`Invalid API key · Please run /login`",
+    '"You\'ve hit your limit" is what it prints then.',
+    "The message was wrong. It is now:\nInvalid API key · Please run /login",
+    "I fixed the login.\n" * 6 + "Invalid API key · Please run /login",
+    "x" * 2000 + "\nInvalid API key · Please run /login",
+    "Invalid API key · Please run /login\nis the message that the new test expects.",
+]
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_answer_about_such_an_error_is_not_a_fault(answer: str) -> None:
+    for command in KNOWN_TEXTS:
+        assert not has_fault(command, ("stdout", answer.encode()), codes=(0,)), command
+    assert not has_fault("kiro-cli chat", ("stderr", answer.encode()), codes=(0,))
+
+
+@pytest.mark.parametrize("voice", VOICES, ids=[voice.name for voice in VOICES])
+def test_text_in_place_of_events_is_a_failure_with_exit_code_0(voice: Voice) -> None:
+    def outcome(stream: Literal["stdout", "stderr"], words: str) -> Outcome:
+        report = read_output(voice.command, [(stream, words.encode())]).report
+        return judge(Exited(0), NONE, report, changed=False)
+
+    assert outcome("stdout", "I fixed it.").kind is FailureKind.STARTUP
+    assert outcome("stdout", "I fixed it.").reason == "exit code 0 without any event"
+    assert outcome("stdout", "").kind is FailureKind.EMPTY
+    for words, kind in IN_PLACE_OF_AN_ANSWER.items():
+        assert outcome("stdout", words).kind is kind, words
+    assert outcome("stderr", "Error: Incorrect API key provided: dummy.").kind is AUTH
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])

@@ -171,7 +171,8 @@ def test_documented_commands_run(workspace: Workspace, recorded: Path, words: li
     assert done.code == 0, done.err
 
 
-COMPLETE = "cat > /dev/null; date > made; echo '<promise>COMPLETE</promise>'"
+RESULT = json.dumps({"type": "result", "is_error": False, "result": "<promise>COMPLETE</promise>"})
+COMPLETE = f"cat > /dev/null; date > made; echo '{RESULT}'"
 
 
 @pytest.mark.thorough

@@ -183,6 +183,7 @@ def test_run_survives_a_night_of_failures_and_explains_each_stop(night: Night) -
     assert night.waits() == [
         ("limit", "claude", 4.5 * 3600 + 5),
         ("outage", "claude", 10.0),
+        ("backoff", "crash", 10.0),
     ]
     kinds = [(one["number"], one["kind"], one["status"]) for one in night.show()["iterations"]]
     assert kinds == [
@@ -376,10 +377,55 @@ def test_backoff_grows_up_to_its_cap_and_ends_at_the_threshold(night: Night) -> 
         night.plan(failure_threshold="5", default_max_iterations="9", max_backoff="35")
     )
     assert (ended.status, ended.rule) == ("aborted", "failure-threshold")
-    assert [seconds for _, _, seconds in night.waits()] == [10.0, 20.0, 35.0, 35.0]
+    assert [seconds for _, _, seconds in night.waits()] == [10.0, 30.0, 35.0, 35.0]
     tries = [one.tries for one in night.happened if isinstance(one, WaitStarted)]
     assert tries == [1, 2, 3, 4]
     assert "The same failure 5 times in a row" in night.output_of("why", "5")
+
+
+@pytest.mark.thorough
+def test_fast_failures_of_a_known_cli_wait_and_count_toward_the_threshold(night: Night) -> None:
+    refused = prints(INIT, failed("API Error: 400 Bad request", 400), code=1)
+    night.script("claude", refused, refused, prints(INIT, GOOD), refused, refused, refused)
+    ended = night.run(night.plan(default_max_iterations="30", max_duration="8h"))
+    assert (ended.rule, ended.iterations) == ("failure-threshold", 6)
+    first, second = ("backoff", "exit", 10.0), ("backoff", "exit", 30.0)
+    assert night.waits() == [first, second, first, second]
+    waited = (
+        "Waited: before the next try (exit), 4 waits of 1m20s, the last 30.0s of 30.0s: it reports"
+    )
+    assert waited in night.output_of("why")
+    assert night.show()["iterations"][0]["kind"] == "exit"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "command,settings,waits",
+    [
+        ("bin/helper", {}, []),
+        ("bin/helper", {"backoff": "20"}, [20.0, 60.0]),
+        ("bin/helper", {"backoff": "0"}, []),
+        ("claude -p", {}, [10.0, 30.0]),
+        ("claude -p", {"backoff": "0"}, []),
+    ],
+)
+def test_other_commands_wait_only_if_backoff_is_set(
+    night: Night, command: str, settings: dict[str, str], waits: list[float]
+) -> None:
+    night.script("claude", "exit 1")
+    night.script("helper", "exit 1")
+    ended = night.run(night.plan(ai_cmd=command, **settings))
+    assert ended.rule == "failure-threshold"
+    assert [seconds for _, _, seconds in night.waits()] == waits
+
+
+@pytest.mark.thorough
+def test_known_cli_without_a_login_that_exits_with_0_ends_the_run_at_once(night: Night) -> None:
+    night.script("claude", prints("Invalid API key · Please run /login"))
+    for command in ("claude -p --output-format stream-json --verbose", "claude -p"):
+        ended = night.run(night.plan(ai_cmd=command))
+        assert (ended.status, ended.rule, ended.iterations) == ("aborted", "auth", 1)
+        assert "Try: Run `claude /login`" in night.output_of("why")
 
 
 @pytest.mark.thorough

@@ -16,7 +16,7 @@ LIMITED = """\
 if [ ! -e {folder}/open ] && grep -q x- .git/HEAD; then
   touch {folder}/met-$(git branch --show-current | cut -d/ -f2)
   echo half >> half.txt
-  echo '{event}'; exit 1
+  echo '{words}'; exit 1
 fi
 """
 
@@ -28,19 +28,18 @@ def fleet(url: str, tmp_path: Path) -> Iterator[Fleet]:
     fleet.close()
 
 
-def claude(fleet: Fleet, lines: int, words: str, status: int) -> str:
-    """Return the command of a claude whose service refuses some runs."""
-    event = {"type": "result", "is_error": True, "api_error_status": status, "result": words}
-    before = LIMITED.format(folder=fleet.folder, event=json.dumps(event))
+def claude(fleet: Fleet, lines: int, words: str) -> str:
+    """Return the command of a claude that prints text, and whose service refuses some runs."""
+    before = LIMITED.format(folder=fleet.folder, words=words)
     path = Path(fleet.agent(lines, before))
     named = path.with_name("claude")
     path.rename(named)
-    return f"{named} {STREAM}"
+    return f"{named} -p"
 
 
 @pytest.mark.slow
 def test_a_limit_stops_all_runs_of_its_account_and_no_others(fleet: Fleet) -> None:
-    command = claude(fleet, 2, "usage limit reached, resets in 6 seconds", 429)
+    command = claude(fleet, 2, "usage limit reached, resets in 6 seconds")
     tasks = [FleetTask(f"x-{number}", text="work", account="x") for number in (1, 2)]
     fleet.add([*tasks, FleetTask("y-1", text="work", account="y")], command)
     fleet.start_slot(1)
@@ -63,7 +62,7 @@ def test_a_limit_stops_all_runs_of_its_account_and_no_others(fleet: Fleet) -> No
 
 @pytest.mark.slow
 def test_an_overload_lowers_the_number_at_work(fleet: Fleet) -> None:
-    command = claude(fleet, 1, "API Error: 529 Overloaded", 529)
+    command = claude(fleet, 1, "API Error: 529 Overloaded")
     fleet.add([FleetTask(name, text="work", account="x") for name in ("x-1", "x-2")], command)
     fleet.start_slot(1)
     fleet.until(lambda: fleet.store.accounts.hold("x").most is not None)

@@ -260,7 +260,7 @@ def test_limit_messages_in_tools_and_answers_cause_no_wait(stage: Stage, code: i
     end = CLAUDE.ends("The README quotes it.") if code == 0 else []
     stage.plays("claude", events(CLAUDE.begins(), said, end), b"", f"exit {code}")
     stage.workspace.config(PROCEDURE + ON_WAIT)
-    done = stage.alias("claude", "-n", "2")
+    done = stage.alias("claude", "-n", "2", "--backoff", "0")
     assert done.code == 2, done.err
     assert stage.starts == 2
     run, _ = stage.shown()

@@ -134,8 +134,9 @@ def test_fallback_agent_takes_over_during_a_limit(claude: Workspace) -> None:
 
 
 @pytest.mark.thorough
-def test_agent_that_fails_at_startup_is_retried_with_backoff(claude: Workspace) -> None:
-    script = claude.agents("exit 1", "exit 1", prints(DONE))
+def test_agent_that_fails_fast_is_retried_with_backoff(claude: Workspace) -> None:
+    begins: dict[str, object] = {"type": "system", "subtype": "init"}
+    script = claude.agents("exit 1", f"{prints(begins)}; exit 1", prints(DONE))
     (claude.path / "bin").mkdir()
     (claude.path / "bin" / "claude").symlink_to(script.strip("'"))
     args = ("work", "--ai-cmd-alias", "claude", "--backoff", "0.2", "--max-backoff", "0.3")
@@ -144,11 +145,11 @@ def test_agent_that_fails_at_startup_is_retried_with_backoff(claude: Workspace) 
     waits = shown(claude)["waits"]
     assert [(one["kind"], one["what"], one["tries"]) for one in waits] == [
         ("backoff", "startup", 1),
-        ("backoff", "startup", 2),
+        ("backoff", "exit", 2),
     ]
-    assert 0.1 <= waits[0]["seconds"] <= 0.2
-    assert 0.15 <= waits[1]["seconds"] <= 0.3
+    assert [one["seconds"] for one in waits] == [0.2, 0.3]
     assert "Waiting before the next try (startup)" in done.err
+    assert "Waiting before the next try (exit)" in done.err
     assert [one["status"] for one in shown(claude)["iterations"]] == [
         "failed",
         "failed",

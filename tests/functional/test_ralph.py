@@ -450,7 +450,8 @@ def test_known_agent_without_arguments_is_started_non_interactively(
     by_path: bool,  # noqa: FBT001  (an example)
 ) -> None:
     saves = f'echo "$@" > {work.marker("words")}; cat > {work.marker("prompt")}'
-    claude = Path(work.agent(f"{saves}; {WORKS}", "claude"))
+    done = """echo '{"type": "result", "is_error": false, "result": "Done."}'"""
+    claude = Path(work.agent(f"{saves}; {WORKS}; {done}", "claude"))
     work.configure(AGENT_CLI=str(claude) if by_path else "claude")
     work.ralph("plan", "1", env={"PATH": f"{claude.parent}:{os.environ['PATH']}"})
     assert f"claude {work.marker('words').read_text()}" == f"{COMMANDS['claude']}\n"

@@ -18,8 +18,8 @@ from rooda.loop.stops import Stop, StopRule, stop
 from rooda.loop.waits import (
     Patience,
     UsageLimit,
-    backoff,
     choose,
+    failure_pause,
     first_free,
     limited,
     outage_pause,
@@ -94,10 +94,26 @@ def test_agent_without_login_is_never_chosen_again() -> None:
 
 
 @pytest.mark.parametrize("tries,full", [(1, 10), (2, 20), (3, 40), (4, 60), (5, 60), (10_000, 60)])
-def test_backoff_doubles_up_to_its_cap_with_jitter_of_one_half(tries: int, full: float) -> None:
-    assert backoff(tries, PATIENCE, 1.0) == full
-    assert backoff(tries, PATIENCE, 0.0) == full / 2
-    assert full / 2 < backoff(tries, PATIENCE, 0.3) < full
+def test_outage_pause_doubles_up_to_its_cap_with_jitter_of_one_half(
+    tries: int, full: float
+) -> None:
+    assert outage_pause(tries, PATIENCE, 1.0) == full
+    assert full / 2 < outage_pause(tries, PATIENCE, 0.3) < full
+
+
+@pytest.mark.parametrize(
+    "patience,pauses",
+    [
+        (Patience(), [10, 30, 90, 300, 300]),
+        (PATIENCE, [10, 30, 60, 60, 60]),
+        (Patience(backoff=1.0), [1, 3, 9, 30, 30]),
+        (Patience(backoff=0.0), [0, 0, 0, 0, 0]),
+        (Patience(backoff=60.0, max_backoff=20.0), [20, 20, 20, 20, 20]),
+    ],
+)
+def test_pause_after_a_failure_grows_up_to_its_cap(patience: Patience, pauses: list[float]) -> None:
+    assert [failure_pause(tries, patience) for tries in range(1, 6)] == pauses
+    assert failure_pause(10_000, patience) == pauses[-1]
 
 
 def outage(evidence: str = "529", kind: FailureKind = FailureKind.OVERLOADED, **more: Any) -> Fault:
@@ -174,7 +190,39 @@ def test_transient_failures_also_count_as_failures() -> None:
     state = after(BAD, STARTUP, STARTUP)
     assert (state.consecutive_failures, state.backoffs, state.backoff_due) == (3, 2, True)
     state = state.after(BAD, 1.0)
-    assert (state.consecutive_failures, state.backoffs, state.backoff_due) == (4, 0, False)
+    assert (state.consecutive_failures, state.backoffs, state.backoff_due) == (4, 2, False)
+    state = state.after(GOOD, 1.0)
+    assert (state.consecutive_failures, state.backoffs, state.backoff_due) == (0, 0, False)
+
+
+CLI_FAILURES = {FailureKind.EXIT, FailureKind.CRASH, FailureKind.EMPTY}
+NO_PAUSE = set(FailureKind) - CLI_FAILURES - {FailureKind.STARTUP}
+
+
+@pytest.mark.parametrize(
+    "kinds,seconds,pauses,is_due",
+    [
+        (CLI_FAILURES, 29.9, True, True),
+        (CLI_FAILURES, 30.0, True, False),
+        (CLI_FAILURES, 1.0, False, False),
+        ({FailureKind.STARTUP}, 300.0, False, True),
+        (NO_PAUSE, 1.0, True, False),
+    ],
+)
+def test_run_waits_after_fast_failures_of_the_cli_itself(
+    kinds: set[FailureKind], seconds: float, *, pauses: bool, is_due: bool
+) -> None:
+    for kind in kinds:
+        state = State().after(Outcome(Verdict.FAILURE, kind), seconds, pauses=pauses)
+        assert (state.backoff_due, state.backoffs) == (is_due, int(is_due)), kind
+
+
+def test_other_failures_between_do_not_shorten_the_next_pause() -> None:
+    failed_check = Outcome(Verdict.FAILURE, FailureKind.VERIFY, "exit code 1")
+    state = State()
+    for outcome in (BAD, failed_check, LIMIT, BAD):
+        state = state.after(outcome, 1.0, pauses=True)
+    assert (state.backoffs, state.backoff_due) == (2, True)
 
 
 @pytest.mark.parametrize("kind", [OVERLOADED, OFFLINE])

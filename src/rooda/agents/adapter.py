@@ -10,6 +10,7 @@ from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.agent_report import Fault, Form, Usage
 from rooda.agents.containment import SandboxNeeds
 from rooda.agents.facts import AgentFacts
+from rooda.agents.faults import error_as_answer, known_error
 from rooda.agents.flag_rules import FlagRule, ToolPermissions, flag_value
 from rooda.agents.json_events import Event
 
@@ -78,6 +79,13 @@ class Adapter:
         """Return the failure that the CLI reports outside of its events: on stderr, or as text."""
         return None
 
+    def error_as_answer(self, printed: LastOutput, /) -> Fault | None:
+        """Return the error that the CLI prints as text in place of an answer, with exit code 0."""
+        if printed.stdout.strip():
+            return error_as_answer(printed.stdout)
+        on_stderr = self.facts.speaks_on_stderr
+        return error_as_answer(printed.stderr) if on_stderr else known_error(printed.stderr)
+
 
 class AnyCommand(Adapter):
     """A command that rooda does not know: only its exit code and its signals count."""
@@ -86,6 +94,10 @@ class AnyCommand(Adapter):
     facts = AgentFacts(
         install="", otherwise="the account in its own settings", speaks_on_stderr=True
     )
+
+    def error_as_answer(self, _printed: LastOutput) -> Fault | None:
+        """Return None: the words of the command may mean anything."""
+        return None
 
 
 ADAPTER = AnyCommand()

@@ -16,6 +16,10 @@ class Reaction(StrEnum):
 
     COUNT = "it counts as a failure"
     BACKOFF = "it counts as a failure, and the run waits before the next attempt"
+    FAST_BACKOFF = (
+        "it counts as a failure; if a known CLI failed within 30 s, the run waits before the next "
+        "attempt"
+    )
     LIMIT = "no failure: the run waits until the limit ends"
     OUTAGE = "no failure: the run waits until the outage ends"
     ABORT = "the run ends at once"
@@ -43,7 +47,8 @@ class FailureRow(Struct, frozen=True):
 
 _COMMAND = ("ai_cmd", "ai_cmd_alias")
 _LIMIT = ("wait_for_limits", "max_limit_wait", "limit_wait", "ai_cmd_fallbacks")
-_OUTAGE = ("max_outage_wait", "backoff", "max_backoff", "ai_cmd_fallbacks")
+_BACKOFF = ("backoff", "max_backoff")
+_OUTAGE = ("max_outage_wait", *_BACKOFF, "ai_cmd_fallbacks")
 
 
 class FailureKind(StrEnum):
@@ -58,11 +63,17 @@ class FailureKind(StrEnum):
         kind.row = row
         return kind
 
-    EXIT = FailureRow("exit", "its exit code is not 0", settings=("ignore_exit_status",))
+    EXIT = FailureRow(
+        "exit",
+        "its exit code is not 0",
+        Reaction.FAST_BACKOFF,
+        settings=("ignore_exit_status", *_BACKOFF),
+    )
     CRASH = FailureRow(
         "crash",
         "a signal ended it, or it was lost",
-        settings=("ignore_exit_status",),
+        Reaction.FAST_BACKOFF,
+        settings=("ignore_exit_status", *_BACKOFF),
         advice="Run the command by hand to see whether it crashes there too",
     )
     SIGNAL = FailureRow(
@@ -233,12 +244,14 @@ class FailureKind(StrEnum):
         "startup",
         "the agent ended before its first event",
         Reaction.BACKOFF,
-        settings=("backoff", "max_backoff"),
+        settings=_BACKOFF,
         advice="Run the command by hand, or `rooda doctor --canary` with its alias",
     )
     EMPTY = FailureRow(
         "empty",
         "it reports success, said nothing and changed nothing",
+        Reaction.FAST_BACKOFF,
+        settings=_BACKOFF,
         advice="Run the command by hand: it may not have received the prompt",
         by_cli=True,
     )

@@ -128,7 +128,8 @@ _AUTH = _any_of(
     r"(?:access|oauth|bearer|refresh|session)[ _]?token .{0,40}(?:expired|revoked|invalid)",
     r"permission_error",
     r"AuthError",
-    r"disabled organization",
+    r"disabled organization|organization has been disabled",
+    r"token could not be refreshed",
     r"missing environment variable",
     r"with your ChatGPT plan",
     r"must (?:specify|set) the \w+_API_KEY",
@@ -256,6 +257,75 @@ _BEGINNING = re.compile(
     r"|unknown (?:argument|option|command|flag)s?\b)",
     re.IGNORECASE,
 )
+
+
+# How the messages begin that the known CLIs print in place of an answer. If a CLI exits with 0
+# after an error, only these words reveal the error, so no answer may begin with them.
+_KNOWN_WORDS = _any_of(
+    r"unexpected status [45]\d\d\b",
+    r"exceeded retry limit, last status",
+    r"[45]\d\d (?:Incorrect|Invalid|Unauthorized|Forbidden|Too Many|Overloaded|You |\{)",
+    # AUTH
+    r"(?:Invalid|Incorrect) API key(?: provided\b| *[·∙.:]|$)",
+    r"API key not valid\b",
+    r"(?:You are not|Not) logged in(?: *[·∙.,:]|$)",
+    r"(?:Login|Session) expired *[·∙.]",
+    r"Please run /login\b",
+    r"Please set an Auth method\b",
+    r"Authentication required *[·∙.:]",
+    r"Authentication failed with provider\b",
+    r"Failed to authenticate *[·∙.:]",
+    r"No authentication information found\b",
+    r"OAuth token (?:has |is )?(?:expired|revoked|invalid)\b",
+    r"Your (?:access token|authentication session) could not be refreshed\b",
+    r"(?:Your|This) organization has (?:been )?disabled\b",
+    r"Credit balance is too low\b",
+    # LIMIT
+    r"You['\u2019]ve (?:hit|reached) your\b.{0,40}\blimit\b",
+    r"You['\u2019]re out of (?:extra )?usage\b",
+    r"You have exhausted your\b",
+    r"You (?:have )?exceeded your current quota\b",
+    r"Claude (?:AI )?usage limit reached\b",
+    r"(?:Usage|Session|Daily|Weekly|Monthly|5-hour|Opus|Sonnet)(?: usage)? limit reached"
+    r"(?! · wrapping)(?: *[·∙|.]|$)",
+    r"This request would exceed your\b",
+    r"Quota exceeded *[.:]",
+    # OVERLOADED and OFFLINE
+    r"Overloaded\b *(?:[.:·]|$)",
+    r"(?:Claude|Codex|Gemini)\b.{0,30} is currently (?:unavailable|experiencing)\b",
+    r"(?:Kiro|Amazon Q) is having trouble responding\b",
+    r"Failed to get response from the AI model\b",
+    r"stream disconnected before completion\b",
+    r"Unable to connect to (?:the )?(?:\w+ )?API\b",
+    r"(?:Connection error|Request timed out|fetch failed)\.?$",
+)
+_IN_PLACE = rf"\[?API Error(?:: | \()|(?:Error(?: when talking to \w+ API)?: ?)?(?:{_KNOWN_WORDS})"
+_IN_PLACE_KINDS = (
+    FailureKind.AUTH,
+    FailureKind.LIMIT,
+    FailureKind.OVERLOADED,
+    FailureKind.OFFLINE,
+)
+_LONGEST_ERROR, _MOST_LINES = 2000, 5  # a longer text is an answer
+
+
+def known_error(words: str) -> Fault | None:
+    """Return the login failure, limit or outage in the last line, if a known CLI words it so."""
+    line = last_plain_line(words)
+    fault = fault_in(line) if re.match(_IN_PLACE, line, re.IGNORECASE) else None
+    return fault if fault is not None and fault.kind in _IN_PLACE_KINDS else None
+
+
+def error_as_answer(answer: str) -> Fault | None:
+    """Return the same for text that may be the assistant's answer, which may quote such an error.
+
+    In a long text, and after a line that ends with a colon, the error is a quotation.
+    """
+    stripped = (line.strip() for line in answer.splitlines())
+    lines = [line for line in stripped if line and not line.startswith("<")]
+    is_long = len(lines) > _MOST_LINES or sum(map(len, lines)) > _LONGEST_ERROR
+    is_quoted = len(lines) > 1 and lines[-2].endswith(":")
+    return None if is_long or is_quoted else known_error(answer)
 
 
 def last_line(words: str) -> str:

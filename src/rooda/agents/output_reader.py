@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from rooda.agents.adapter import Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
-from rooda.agents.agent_report import AgentReport, Form, Said, SaidKind, Usage
+from rooda.agents.agent_report import AgentReport, Fault, Form, Said, SaidKind, Usage
+from rooda.agents.faults import known_error
 from rooda.agents.json_events import Event, parse_event
 from rooda.agents.speech_buffers import LineBuffer
 from rooda.process.capture.buffers import TailBuffer
@@ -100,14 +101,14 @@ class OutputReader:
         printed = self._printed(exit_code)
         fault = notes.final_fault()
         if fault is None and notes.ended_well is not True and had_last_words:
-            fault = self._adapter.last_words(printed)
+            fault = self._last_words(printed)
         return AgentReport(
             spoken=notes.speech.tail(),
             closing=notes.closing,
             truncated=notes.speech.truncated,
             speaks_events=speaks,
             answered=self._answered(printed),
-            is_mute=not speaks and self._form in (Form.EVENTS, Form.DOCUMENT),
+            is_mute=self._is_mute,
             is_complete=notes.is_result_in if speaks else not self._broke_off(printed),
             ended_well=notes.ended_well if speaks else None,
             complaint=notes.complaint or (fault.evidence if fault else ""),
@@ -120,6 +121,19 @@ class OutputReader:
     def form(self) -> Form:
         """The actual form of the output: text if no event was printed."""
         return self._form if self._events else Form.TEXT
+
+    @property
+    def _is_mute(self) -> bool:
+        return not self._events and self._form in (Form.EVENTS, Form.DOCUMENT)
+
+    def _last_words(self, printed: LastOutput) -> Fault | None:
+        """Return the failure that the CLI reports outside of its events."""
+        adapter = self._adapter
+        if printed.failed or self._events:
+            return adapter.last_words(printed)
+        if self._is_mute:  # it has failed although its exit code is 0, and the text is no answer
+            return adapter.last_words(replace(printed, failed=True)) or known_error(printed.stdout)
+        return adapter.error_as_answer(printed)
 
     def _answered(self, printed: LastOutput) -> bool:
         if self._events:

@@ -118,7 +118,8 @@ MAX_LIMIT_WAIT = optional("max_limit_wait", Seconds(0), 24 * HOUR, LIMITS,
 LIMIT_WAIT = setting("limit_wait", Seconds(0), 300.0, LIMITS,
     "First wait if the agent does not say when its limit ends; doubled each time")
 BACKOFF = setting("backoff", Seconds(0), 10.0, LIMITS,
-    "First wait before a retry in an outage or after a failed start; doubled each time")
+    "First wait in an outage (then doubled), and after a fast failure of a known agent (then 3, 9 "
+    "and 30 times as long); if you set it, after a fast failure of any command")
 MAX_BACKOFF = setting("max_backoff", Seconds(0), 300.0, LIMITS,
     "Longest wait before such a retry")
 MAX_OUTAGE_WAIT = optional("max_outage_wait", Seconds(0), 2 * HOUR, LIMITS,

@@ -36,7 +36,14 @@ def close(context: IterationContext, seconds: float) -> State:
     before = context.state
     if context.report is not None:
         before = before.spent(context.report.usage)
-    after = before.after(outcome, seconds, progress, context.feedback, retry=context.limits.retry)
+    after = before.after(
+        outcome,
+        seconds,
+        progress,
+        context.feedback,
+        retry=context.limits.retry,
+        pauses=context.agent.program.is_known or context.limits.patience.with_every_command,
+    )
     after = replace(after, tests=context.tests, census=context.census)
     after = replace(after, uncommitted=_uncommitted(context, outcome), ledger=context.ledger)
     after = note_limit(after, context.agent, outcome, context.limits.patience, context.services)

@@ -32,7 +32,7 @@ from rooda.loop.stops import ExitCodes, Stop, StopRule, exit_code, stop
 from rooda.loop.task_stage import standing_of
 from rooda.loop.tree_check import look, report_hard_links
 from rooda.loop.waiting import next_wait, note_disk, note_outage, note_user_changes, wait
-from rooda.loop.waits import AgentHold, UsageLimit, backoff, choose, first_free, hold_of
+from rooda.loop.waits import AgentHold, UsageLimit, choose, failure_pause, first_free, hold_of
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
 from rooda.testresults.results import TestResults
@@ -253,11 +253,11 @@ def _hold(state: State, services: Services) -> AgentHold | None:
     return None if blocked is None else hold_of(blocked, services.accounts.get(blocked.agent, ""))
 
 
-def _retry_in(state: State, limits: Limits, found: Stop, services: Services) -> float | None:
+def _retry_in(state: State, limits: Limits, found: Stop) -> float | None:
     """Return how long a paused run would have waited after its last failure; None if not at all."""
     if found.rule is not StopRule.PAUSED or not state.backoff_due:
         return None
-    return backoff(state.backoffs, limits.patience, services.chance())
+    return failure_pause(state.backoffs, limits.patience) or None
 
 
 def _ended(
@@ -282,7 +282,7 @@ def _ended(
         resume=services.continuing(found.rule),
         next_commands=services.next_commands(found.rule),
         limit=_hold(state, services),
-        retry_in=_retry_in(state, limits, found, services),
+        retry_in=_retry_in(state, limits, found),
         successes=state.successes,
         confirm=plan.values[SIGNALS_CONFIRM],
         tasks=None if state.tasks is None else state.tasks.known_count,

@@ -129,7 +129,8 @@ def was_received(outcome: Outcome) -> bool:
     if outcome.verdict in (Verdict.LIMITED, Verdict.INTERRUPTED):
         return False
     kind = outcome.kind
-    return kind is None or (kind.row.reaction is Reaction.COUNT and kind is not FailureKind.EMPTY)
+    worked = (Reaction.COUNT, Reaction.FAST_BACKOFF)
+    return kind is None or (kind.row.reaction in worked and kind is not FailureKind.EMPTY)
 
 
 def prompt_with_notes(

@@ -150,6 +150,8 @@ def _told(
     says_nothing = not report.answered
     if not report.is_complete or (says_nothing and report.is_mute and changed):
         return Outcome(Verdict.FAILURE, FailureKind.CRASH, f"exit code 0{_without_result(report)}")
+    if report.is_mute and not says_nothing:
+        return Outcome(Verdict.FAILURE, FailureKind.STARTUP, "exit code 0 without any event")
     if says_nothing and not changed:
         reason = "it reports success, said nothing and changed nothing"
         return Outcome(Verdict.FAILURE, FailureKind.EMPTY, reason)

@@ -9,6 +9,7 @@ from msgspec.structs import asdict, replace
 
 from rooda.agents.agent_report import Usage
 from rooda.agents.failure_kinds import FailureKind, Reaction
+from rooda.config.origin import BUILTIN
 from rooda.config.plan import CurrentTask, Plan
 from rooda.config.settings import (
     BACKOFF,
@@ -28,7 +29,7 @@ from rooda.config.settings import (
 from rooda.config.text_kinds import BY_TASKS
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.stats import Stats
-from rooda.loop.waits import Patience, UsageLimit
+from rooda.loop.waits import FAST, Patience, UsageLimit
 from rooda.tasks.standing import TaskLedger, TaskStanding
 from rooda.testresults.census import TestCensus
 from rooda.testresults.results import TestResults
@@ -83,6 +84,7 @@ def limits_of(plan: Plan) -> Limits:
             values[BACKOFF],
             values[MAX_BACKOFF],
             values[MAX_OUTAGE_WAIT],
+            with_every_command=values.origin(BACKOFF) != BUILTIN,
         ),
         once=once,
         by_tasks=values[DONE_WHEN] == BY_TASKS,
@@ -143,7 +145,7 @@ class State(Struct, frozen=True):
     cost: float = 0.0  # US dollars that the run has spent
     tokens: int = 0  # that the run has used
     same: int = 0  # iterations in a row that failed in the same way
-    backoffs: int = 0  # failures in a row after which the run waits
+    backoffs: int = 0  # failures with a pause since the last good iteration
     backoff_due: bool = False  # the run still has to wait after the last failure
     limited: tuple[UsageLimit, ...] = ()  # usage limits and outages of the agents
     limit_waited: float = 0.0  # seconds that the run waited for limits since an agent last worked
@@ -182,8 +184,12 @@ class State(Struct, frozen=True):
         feedback: str = "",
         *,
         retry: bool = False,
+        pauses: bool = False,
     ) -> "State":
-        """Return the state after an iteration. A good iteration resets the count of failures."""
+        """Return the state after an iteration. A good iteration resets the count of failures.
+
+        `pauses`: the run waits after fast failures of this agent.
+        """
         reaction = outcome.kind.row.reaction if outcome.kind else None
         if outcome.verdict is Verdict.ABORT and reaction is Reaction.NEVER_RAN:
             return replace(self, last=outcome)
@@ -209,6 +215,8 @@ class State(Struct, frozen=True):
         failed = outcome.verdict is Verdict.FAILURE
         progress = progress or Progress(made=False)
         again = failed and retry
+        is_fast = pauses and reaction is Reaction.FAST_BACKOFF and seconds < FAST
+        has_pause = failed and (is_fast or reaction is Reaction.BACKOFF)
         moved = self._moved_on(progress)
         if outcome.successes:  # an iteration that only confirms the work is not stuck
             moved = replace(moved, idle=self.idle)
@@ -226,8 +234,8 @@ class State(Struct, frozen=True):
             elapsed=self.elapsed + seconds,
             feedback=feedback,
             same=self._same_again(outcome) if failed else 0,
-            backoffs=self.backoffs + 1 if reaction is Reaction.BACKOFF else 0,
-            backoff_due=reaction is Reaction.BACKOFF,
+            backoffs=self.backoffs + has_pause if failed else 0,
+            backoff_due=has_pause,
             limit_waited=0.0,
             outage_since=None,
         )

@@ -15,7 +15,7 @@ from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.push_check import MOST_NAMED
 from rooda.loop.services import Services
 from rooda.loop.state import Limits, State
-from rooda.loop.waits import Patience, UsageLimit, WaitKind, backoff, limited
+from rooda.loop.waits import Patience, UsageLimit, WaitKind, failure_pause, limited
 from rooda.loop.work_events import UserFilesChanged
 from rooda.process.events import Tick
 from rooda.workspace.free_space import DiskShortage
@@ -63,8 +63,8 @@ def note_outage(
 
 def next_wait(state: State, patience: Patience, services: Services) -> WaitStarted | None:
     """Return what the run has to wait for before the next iteration; None if nothing."""
-    if state.backoff_due:
-        return _for_the_next_try(state, patience, services)
+    if state.backoff_due and (seconds := failure_pause(state.backoffs, patience)):
+        return _for_the_next_try(state, seconds, services)
     if state.blocked is not None:
         return _for_the_agent(state, state.blocked, patience, services)
     if state.disk is not None:
@@ -124,8 +124,7 @@ def _for_the_disk(
     )
 
 
-def _for_the_next_try(state: State, patience: Patience, services: Services) -> WaitStarted:
-    seconds = backoff(state.backoffs, patience, services.chance())
+def _for_the_next_try(state: State, seconds: float, services: Services) -> WaitStarted:
     kind = state.last.kind if state.last else None
     return WaitStarted(
         iteration=state.iteration + 1,

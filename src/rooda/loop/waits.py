@@ -16,6 +16,9 @@ _FARTHEST = 366 * 86400.0  # a time that is farther away is a misread number
 _LARGEST_POWER = 40
 # With a small `backoff` a long outage must not become a busy loop: the pause grows to 10 s.
 _LEAST_PAUSE, _MOST_OF_IT = 0.001, 10.0
+# The pauses after failures in a row, as multiples of `backoff`: 10 s, 30 s, 90 s, then 5 min.
+_STEPS = (1, 3, 9, 30)
+FAST = 30.0  # seconds; a failure that takes longer needs no pause
 
 
 class WaitKind(StrEnum):
@@ -36,6 +39,7 @@ class Patience(Struct, frozen=True):
     backoff: float = 10.0
     max_backoff: float = 300.0
     max_outage_wait: float | None = 7200.0
+    with_every_command: bool = False  # fast failures of unknown commands have a pause, too
 
 
 class UsageLimit(Struct, frozen=True):
@@ -155,15 +159,16 @@ def first_free(
 
 
 def outage_pause(tries: int, patience: Patience, chance: float) -> float:
-    """Return how many seconds to wait for the end of an outage after so many failed tries."""
-    least = min(_LEAST_PAUSE * 2.0 ** min(tries, _LARGEST_POWER), _MOST_OF_IT)
-    return max(backoff(tries, patience, chance), least)
+    """Return how many seconds to wait for the end of an outage after this many failed tries.
 
-
-def backoff(tries: int, patience: Patience, chance: float) -> float:
-    """Return how many seconds to wait after so many failures in a row; `chance` is from 0 to 1.
-
-    Half of it is random, so that many runs that failed together do not retry together.
+    Half of the pause is random, so that many runs do not retry together; `chance` is from 0 to 1.
     """
+    least = min(_LEAST_PAUSE * 2.0 ** min(tries, _LARGEST_POWER), _MOST_OF_IT)
     full = min(patience.backoff * 2.0 ** min(tries - 1, _LARGEST_POWER), patience.max_backoff)
-    return full * (0.5 + 0.5 * chance)
+    return max(full * (0.5 + 0.5 * chance), least)
+
+
+def failure_pause(tries: int, patience: Patience) -> float:
+    """Return how many seconds to wait after this many failures that have a pause."""
+    step = _STEPS[min(max(tries, 1), len(_STEPS)) - 1]
+    return min(patience.backoff * step, patience.max_backoff)

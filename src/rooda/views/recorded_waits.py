@@ -1,27 +1,37 @@
-"""The waits of a run in words; those for the same outage are one. Pure."""
+"""The waits of a run in words; those for the same outage, or after failures, are one. Pure."""
 
 from collections.abc import Sequence
 
 from msgspec import Struct
 
+from rooda.loop.waits import WaitKind
 from rooda.record.rows import RecordedWait
 from rooda.summary.labels import date_and_time
 from rooda.text.times import format_duration
 
 
 class WaitGroup(Struct, frozen=True):
-    """The waits of a run for one and the same outage, or a single wait."""
+    """The waits of a run for one and the same outage, those after failures, or a single wait."""
 
     last: RecordedWait
     number: int = 1
     total: float = 0.0  # seconds
+
+    @property
+    def cause(self) -> str:
+        """What the run waited for, or before what."""
+        if self.last.kind == WaitKind.BACKOFF:
+            return f"before the next try ({self.last.what})"
+        return f"{self.last.kind} of {self.last.what}"
 
     def joined(self, wait: RecordedWait) -> "WaitGroup":
         """Return the group with one more wait."""
         return WaitGroup(wait, self.number + 1, self.total + (wait.waited or 0.0))
 
     def is_continued_by(self, wait: RecordedWait) -> bool:
-        """Return whether the wait belongs to the same outage, whichever agent it was for."""
+        """Return whether the wait is for the same outage, or both are after the same failure."""
+        if wait.kind == WaitKind.BACKOFF:
+            return (wait.kind, wait.what) == (self.last.kind, self.last.what)
         before = self.last.lasted
         if wait.lasted is None or before is None:
             return False
@@ -43,7 +53,7 @@ class WaitGroup(Struct, frozen=True):
 
 
 def grouped_waits(waits: Sequence[RecordedWait]) -> list[WaitGroup]:
-    """Return the waits of a run; those for the same outage are one group."""
+    """Return the waits of a run; those for the same outage or failure are one group."""
     found: list[WaitGroup] = []
     for wait in waits:
         if found and found[-1].is_continued_by(wait):

@@ -183,8 +183,7 @@ def _details(row: RunRow) -> Iterator[tuple[str, str]]:
 
 
 def _wait_line(group: WaitGroup) -> str:
-    last = group.last
-    return f"iteration {last.iteration}, {last.kind} of {last.what[:_LONGEST]}: {group}"
+    return f"iteration {group.last.iteration}, {group.cause[:_LONGEST]}: {group}"
 
 
 def _pruned(one: HistoryPruned) -> str:

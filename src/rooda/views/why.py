@@ -139,8 +139,7 @@ def _check(one: IterationRow) -> str:
 def _waits(run: RunRow) -> list[str]:
     """What the run has waited for."""
     return [
-        f"Waited: {group.last.kind} of {one_line(group.last.what)}, "
-        f"{group}: {one_line(group.last.reason)}"
+        f"Waited: {one_line(group.cause)}, {group}: {one_line(group.last.reason)}"
         for group in grouped_waits(run.waits or ())
     ]
 
