@@ -64,7 +64,9 @@ def check(start: Workspace, nursery: Nursery, change: str, *others: Workspace) -
     assert resumed.code == 2, resumed.err
     assert f"Resuming run {shown['run']}" in resumed.err
     refs = ["git", "-C", str(start.path), "for-each-ref"]
-    assert subprocess.run(refs, capture_output=True, check=False).stdout == b"", "not its repository"
+    assert subprocess.run(refs, capture_output=True, check=False).stdout == b"", (
+        "not its repository"
+    )
 
 
 @pytest.mark.slow
