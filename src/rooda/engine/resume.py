@@ -71,7 +71,8 @@ def _resume(plan: Plan, wanted: str, reader: RecordReader, front: Front) -> Resu
     if found is not None:
         raise _used_up(row, state, found, front)
     other = _other_repository(plan, row)
-    if other is not None and any(plan.values[one] for one in (GIT_COMMIT, GIT_PUSH, GIT_BRANCH)):
+    values = plan.values
+    if other is not None and (values[GIT_COMMIT] or values[GIT_PUSH] or values[GIT_BRANCH]):
         raise InvalidInput([other])
     earlier = tuple(map(iteration_of, last_attempts(rows)))
     return Resumed(row, state, earlier, tuple(rows), other.message if other is not None else "")

@@ -75,7 +75,11 @@ def test_wrong_type_in_a_row_is_an_error_with_advice(tmp_path: Path, change: str
     with contextlib.closing(sqlite3.connect(file)) as connection:
         connection.execute(change)
         connection.commit()
-    with pytest.raises(DataError, match=r"rooda did not write all of it .*use a new database"):
+
+    def use() -> None:
         Sight.of(store, "p")
         store.add("p", Batch("c", "base"), [FleetTask("d")])
+
+    with pytest.raises(DataError, match=r"rooda did not write all of it .*use a new database"):
+        use()
     store.close()
