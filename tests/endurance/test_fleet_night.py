@@ -28,6 +28,8 @@ CARELESS = {
     "rewrite": "git commit -q --amend -m mine --allow-empty; git fetch; git remote rm origin",
 }
 
+DESTRUCTIVE = {"no-git", "new-git"}  # in every new clone, so no iteration can be published
+
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator[Fleet]:
@@ -96,9 +98,17 @@ def test_the_repository_of_the_user_gets_branches_and_records_and_nothing_else(
     records = {f"refs/rooda/fleet/{name}" for name in CARELESS}
     assert records <= added <= records | {f"refs/heads/rooda/{name}" for name in CARELESS}
     fleet.git("fsck", "--strict", "--no-dangling")
-    assert {name: run.state for name, run in runs.items()} == dict.fromkeys(
-        CARELESS, RunState.SUCCESS
-    )
-    for name in CARELESS:
+    assert {name: run.state for name, run in runs.items()} == {
+        name: RunState.FAILED if name in DESTRUCTIVE else RunState.SUCCESS for name in CARELESS
+    }
+    for name in DESTRUCTIVE:
+        assert "work/.git was deleted or replaced during the iteration, 3 times in a row" in (
+            runs[name].reason
+        )
+        subjects = fleet.git("log", "--first-parent", "--format=%s", f"refs/rooda/fleet/{name}")
+        kinds = [line.split()[0] for line in subjects.splitlines()]
+        assert kinds == ["ended", *["claim"] * 3, "added"], "the user pays three times, not more"
+    assert added.isdisjoint(f"refs/heads/rooda/{name}" for name in DESTRUCTIVE)
+    for name in CARELESS.keys() - DESTRUCTIVE:
         assert fleet.git("show", f"rooda/{name}:work.txt").splitlines() == ["line"] * 2
     assert fleet.git("stash", "list", "--format=%gs").startswith("WIP on main")

@@ -112,7 +112,7 @@ class Night:
                 runner.run,
                 self._seconds,
                 run=name,
-                tracker=recording.tracker(name),
+                tracker=recording.tracker(name, None),
                 history=recording.history(resumed),
                 now=lambda: self.now,
                 tools=plan.tools,

@@ -63,6 +63,10 @@ def check(start: Workspace, nursery: Nursery, change: str, *others: Workspace) -
     resumed = start.rooda("resume", "--ai-cmd", "true", "-n", "1")
     assert resumed.code == 2, resumed.err
     assert f"Resuming run {shown['run']}" in resumed.err
+    refs = ["git", "-C", str(start.path), "for-each-ref"]
+    assert subprocess.run(refs, capture_output=True, check=False).stdout == b"", (
+        "not its repository"
+    )
 
 
 @pytest.mark.slow

@@ -1,6 +1,8 @@
 """`rooda fleet` as a user types it: tasks in, the table, one run at a time, and its end."""
 
+import contextlib
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -171,6 +173,20 @@ def test_a_run_is_added_shown_stopped_forgotten_and_adopted(user: Workspace) -> 
     adopted = user.rooda("fleet", "adopt", "--trust")
     assert adopted.out == "the-api: queued, iteration 0\n"
     assert "the-api" in user.rooda("fleet").out
+
+
+@pytest.mark.slow
+def test_forged_database_is_one_clear_error(user: Workspace) -> None:
+    assert user.rooda("fleet", "add", "TASKS.md", "--ai-cmd", agent_of(user)).code == 0
+    with contextlib.closing(sqlite3.connect(user.path / ".git/rooda/fleet.sqlite")) as connection:
+        connection.execute("UPDATE rooda_batches SET data = ?", ['{"name": 5}'])
+        connection.commit()
+    user.write("MORE.md", "## More\n\nWrite it.\n")
+    for words in ((), ("--json",), ("why", "auth"), ("add", "MORE.md")):
+        done = user.rooda("fleet", *words)
+        assert done.code == 1, (words, done.err)
+        assert "a row has a wrong value: Expected `str`, got `int` - at `$.name`" in done.err
+        assert "rooda fleet adopt" in done.err
 
 
 @pytest.mark.slow

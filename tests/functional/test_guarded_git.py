@@ -121,11 +121,14 @@ def test_resume_commits_only_to_the_repository_in_which_the_run_started(work: Gi
         assert f"git now works with {made}" in said
         assert f"Move {made} away, then resume" in said
     assert work.try_git("rev-parse", "HEAD", cwd=start.path).returncode != 0, "no commit there"
-    assert start.rooda("resume", "-n", "2", "--no-commit").code == 2, "rooda commits nothing"
+    resumed = start.rooda("resume", "-n", "2", "--no-commit")
+    assert resumed.code == 2, "rooda writes nothing there"
+    assert resumed.err.count("rooda keeps none in another repository") == 1
+    assert work.git("for-each-ref", cwd=start.path) == ""
     shutil.rmtree(made)
     moved = work.path.rename(work.path.with_name("moved"))
     there = GitWork(moved / "sub", work.home, work.env)
-    done = there.rooda("resume", "-n", "3", "--commit")
+    done = there.rooda("resume", "-n", "3", "--commit", "--git-dirty", "commit")
     assert done.code == 2, done.err
     assert there.subjects()[-1] == "work: iteration 3"
 

@@ -418,3 +418,25 @@ def test_control_codes_of_a_forged_record_do_not_reach_the_terminal(
     assert "Internal error" not in done.err
     for code in ("\x1b]", "\x1b[2J", "\x9b", "\x07"):
         assert code not in done.out + done.err
+
+
+def test_history_of_a_forged_record_lists_its_newest_runs(
+    a_record: Path,
+    workspace: Workspace,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """A million runs would take minutes; rooda reads each row that it lists."""
+    shutil.copytree(a_record, workspace.path / ".rooda")
+    changed(
+        workspace,
+        "insert into runs with recursive n(x) as (select 1 union all select x + 1 from n limit ?) "
+        "select 'forged-' || x, procedure, 'running', started_at, null, pid, pid_started, host, "
+        "boot, workspace, '{}' from n, runs",
+        "3000",
+    )
+    rooda = Inside(workspace, monkeypatch, capfd)
+    done = rooda("history", "--json")
+    assert len(json.loads(done.out)) == 1000
+    assert done.err == "Without -n, rooda lists at most 1000 runs of a work tree.\n"
+    assert len(asked(rooda, "history", "-n", "1500")) == 1500

@@ -121,3 +121,26 @@ def test_link_in_place_of_a_prompt_file_gives_the_agent_no_file_of_the_user(
     again = work.rooda("loop", file, *common)
     assert again.code == 1
     assert "which the sandbox does not show" in again.err, "the next run is refused at its start"
+
+
+@pytest.mark.parametrize("flag", ["--working-dir", "--sandbox-readable", "--sandbox-writable"])
+def test_link_in_place_of_a_folder_of_the_sandbox_shows_no_folder_of_the_user(
+    work: GitWork, flag: str
+) -> None:
+    private = work.path.parent / "private"
+    private.mkdir()
+    (private / "key").write_text(SECRET)
+    work.write("sub/file", "x\n")
+    work.commit()
+    common = ("--sandbox", "bwrap", flag, str(work.path / "sub"), "--max-iterations", "1")
+    plant = work.agent(f"cd {work.path}; rm -r sub; ln -s {private} sub")
+    if flag == "--working-dir":
+        assert work.work(plant, *common).code == 2
+    else:  # the sandbox mounts it, so that the agent can't replace it in this run
+        shutil.rmtree(work.path / "sub")
+        (work.path / "sub").symlink_to(private)
+    spy = work.agent(f"cat {work.path}/sub/key > {work.path}/got.txt", "spy")
+    done = work.work(spy, *common)
+    assert done.code == 1, done.err
+    assert f"leads to {private} by a link that an agent may have made" in done.err
+    assert not (work.path / "got.txt").exists()

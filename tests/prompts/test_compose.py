@@ -426,6 +426,15 @@ def make_unusable(kind: str, path: Path) -> None:
             path.symlink_to(path.name)
 
 
+def test_pipe_in_the_folder_is_refused_as_context_at_once(workspace: Workspace) -> None:
+    """An agent can put one in the place of a file: a resumed run would wait for it forever."""
+    os.mkfifo(workspace.path / "notes.md")
+    workspace.config(procedure(observe="look.md"))
+    workspace.write("look.md", "Look.\n")
+    done = refused(workspace, "--context", "notes.md")
+    assert "notes.md is not a regular file" in done.err
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "kind,words",

@@ -21,6 +21,7 @@ from rooda.fleet.place import project_key
 from rooda.fleet.remote.fence import scratch_remote
 from rooda.fleet.run_model import Batch, FleetTask, Run, RunState
 from rooda.fleet.worker.slot_plan import SlotPlan
+from rooda.process.first_moment import own_module
 from rooda.workspace.tools import Tools
 
 _TICK = 0.05
@@ -40,7 +41,8 @@ if [ "$lines" -ge {lines} ]; then echo '<promise>SUCCESS</promise>'; fi
 
 def rooda_in(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
     """Return the processes that run an iteration: the children of slot processes."""
-    return [one for one in processes if one.cmdline()[1:3] == ["-m", "rooda"]]
+    mark = own_module("rooda")[-2:]
+    return [one for one in processes if one.cmdline()[5:7] == mark]
 
 
 class Fleet:

@@ -26,9 +26,11 @@ from rooda.config.settings import (
     SANDBOX_NETWORK,
     SANDBOX_READABLE,
     SANDBOX_WRITABLE,
+    WORKING_DIR,
 )
 from rooda.config.world import World
 from rooda.workspace.git import Git, GitError
+from rooda.workspace.real_folders import leads_out
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import work_tree
 
@@ -67,7 +69,10 @@ def find_sandbox(
     from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind, SandboxPlan  # noqa: PLC0415
 
     given: Mapping[str, str | None] = values[ENV]
-    problems = list(_check_values(values, working_dir, tools))
+    problems = [
+        *_check_values(values, working_dir, tools),
+        *_check_links(values, working_dir, work_tree(world.folder)),
+    ]
     check = Check(f"Sandbox: {kind}: {_described(values)}")
     try:
         home = home_of(world.environ)
@@ -119,6 +124,23 @@ def _check_values(values: Values, working_dir: Path, tools: Tools) -> Iterator[P
         text = "git signs commits here (commit.gpgsign), and there is no key in the sandbox"
         fix = "Turn it off for this repository: `git config commit.gpgsign false`, sign later"
         yield _at(GIT_COMMIT, values, text, fix)
+
+
+def _check_links(values: Values, working_dir: Path, tree: Path) -> Iterator[Problem]:
+    """Yield the folders to mount that lie behind a link which leads out of the work tree.
+
+    An agent in the sandbox can make such a link, and the next run would show it that folder.
+    """
+    readable, writable = values[SANDBOX_READABLE], values[SANDBOX_WRITABLE]
+    paths: list[tuple[Setting[Any], str]] = [
+        (WORKING_DIR, str(working_dir)),
+        *((SANDBOX_READABLE, path) for path in readable),
+        *((SANDBOX_WRITABLE, path) for path in writable),
+    ]
+    for row, path in paths:
+        if (target := leads_out(Path(path), (tree, *map(Path, writable)), ())) is not None:
+            text = f"{path} leads to {target} by a link that an agent may have made"
+            yield _at(row, values, text, f"Remove the link, or, if it is yours, name {target}")
 
 
 def _check_unused(values: Values) -> Iterator[Problem]:

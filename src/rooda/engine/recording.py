@@ -192,8 +192,8 @@ class Recording(Struct, frozen=True):
         config = HistoryConfig(self.plan.values[HISTORY_MAX_IN_MEMORY])
         return IterationHistory(config, list(resumed.earlier) if resumed else [])
 
-    def tracker(self, run: str) -> FileChangeTracker | None:
-        """The tracker of file changes; None if the settings turn it off."""
+    def tracker(self, run: str, resumed: Resumed | None) -> FileChangeTracker | None:
+        """Return the tracker of file changes; None if the settings turn it off."""
         values = self.plan.values
         if not values[TRACK_FILE_CHANGES]:
             return None
@@ -204,6 +204,7 @@ class Recording(Struct, frozen=True):
             run=run,
             keep=values[GIT_SNAPSHOTS],
             own=[file.pattern for file in own_files(self.plan.values)],
+            other_repository=resumed.other_repository if resumed else "",
         )
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput, Problem
+from rooda.config.settings import GIT_BRANCH, GIT_COMMIT, GIT_PUSH
 from rooda.engine.invocation import Front
 from rooda.iteration.types import Iteration
 from rooda.loop.state import State, Status, limits_of
@@ -32,6 +33,7 @@ from rooda.workspace.snapshots.repository import Repository
 _T = TypeVar("_T")
 
 TITLE = "Nothing to resume"
+_OTHER = "Another repository"
 # An abort for one of these is over once the user continues the run.
 _COUNTED = (StopRule.FAILURE_THRESHOLD, StopRule.STALL)
 
@@ -43,6 +45,7 @@ class Resumed(Struct, frozen=True):
     state: State
     earlier: tuple[Iteration, ...]
     rows: tuple[IterationRow, ...] = ()  # every attempt
+    other_repository: str = ""  # why rooda writes nothing to the repository that is there now
 
 
 def resume(plan: Plan, wanted: str, front: Front | None = None) -> Resumed:
@@ -67,32 +70,42 @@ def _resume(plan: Plan, wanted: str, reader: RecordReader, front: Front) -> Resu
         found = stop(state, limits_of(plan))
     if found is not None:
         raise _used_up(row, state, found, front)
-    _check_repository(plan, row)
-    return Resumed(row, state, tuple(map(iteration_of, last_attempts(rows))), tuple(rows))
+    other = _other_repository(plan, row)
+    values = plan.values
+    if other is not None and (values[GIT_COMMIT] or values[GIT_PUSH] or values[GIT_BRANCH]):
+        raise InvalidInput([other])
+    earlier = tuple(map(iteration_of, last_attempts(rows)))
+    return Resumed(row, state, earlier, tuple(rows), other.message if other is not None else "")
 
 
-def _check_repository(plan: Plan, row: RunRow) -> None:
-    """Raise InvalidInput if rooda would write to another repository than the run started in.
+def _other_repository(plan: Plan, row: RunRow) -> Problem | None:
+    """Return the problem that git works with another repository than the run started in.
 
     A work tree that was moved as a whole has its repository in the same place of the workspace. If
     the record is apart, the user has chosen the work tree with the current folder.
     """
     then = row.repository
-    if plan.project is not None or then is None:
-        return
+    if plan.project is not None:
+        return None
     try:
         now = Repository.find(plan.working_dir, plan.tools)
     except GitError:
-        return  # the first commit says what is the matter
+        return None  # the first commit reports the error
     if now is None:
-        return  # as above
+        return None  # as above
+    if then is None:
+        return _repository_problem(row.run, then, now)
     for before, place in ((then.git_dir, now.git_dir), (then.top, now.top)):
         is_moved = os.path.relpath(before, row.workspace) == os.path.relpath(place, plan.workspace)
         if before != str(place) and not is_moved:
-            raise _other_repository(row.run, then, now)
+            return _repository_problem(row.run, then, now)
+    return None
 
 
-def _other_repository(run: str, then: RecordedRepository, now: Repository) -> InvalidInput:
+def _repository_problem(run: str, then: RecordedRepository | None, now: Repository) -> Problem:
+    if then is None:
+        message = f"run {run} started without a repository, but git now works with {now.git_dir}"
+        return Problem(message, "Start a new run to commit there", title=_OTHER)
     message = (
         f"run {run} started in the repository {then.git_dir}, but git now works with {now.git_dir}"
     )
@@ -101,7 +114,7 @@ def _other_repository(run: str, then: RecordedRepository, now: Repository) -> In
         git = now.top / ".git"
         message = f"{message}: {git} was made after the start of the run"
         advice = f"Move {git} away, then resume; or start a new run to commit there"
-    return InvalidInput([Problem(message, advice, title="Another repository")])
+    return Problem(message, advice, title=_OTHER)
 
 
 def restored(row: RunRow) -> State:

@@ -31,10 +31,12 @@ class FileChangeTracker:
         run: str = "",
         keep: bool = False,
         own: Sequence[str] = (),
+        other_repository: str = "",
     ) -> None:
         """`state` is the folder for rooda's index. `keep`: snapshots get a ref of `run`.
 
         `own` are patterns of absolute paths, of files that rooda writes, not the agent.
+        `other_repository`: why rooda must not write to the repository of the folder.
         """
         self._is_stale = True
         self._last: TreeScan | None = None
@@ -44,6 +46,10 @@ class FileChangeTracker:
         state, tools = state or root / STATE_FOLDER, tools or Tools(folders=[root])
         self._without_repository = partial(_private, root, state, tools, own)
         try:
+            if other_repository and tools.git is not None:
+                self._snapshots = self._without_repository()
+                self._trouble = f"rooda keeps none in another repository: {other_repository}"
+                return
             self._snapshots, self._trouble = _open(root, state, tools, own)
         except GitError as error:
             self._trouble = str(error)

@@ -178,7 +178,8 @@ def text_or_file(value: str, folder: Path, most: int | None = None) -> TextPart 
     """Return a FilePart if the value names an existing file, else a TextPart.
 
     A pipe, such as bash's `<(command)`, can be read only once, so its content becomes text here:
-    one byte more than `most`, so that reading the part reports it as too large.
+    one byte more than `most`, so that reading the part reports it as too large. A pipe below the
+    folder is a FilePart, which can't be read.
     Raises PermissionError for a path that the user has no permission to access.
     """
     if "\n" in value or "\0" in value:
@@ -186,7 +187,9 @@ def text_or_file(value: str, folder: Path, most: int | None = None) -> TextPart 
     try:
         path = anchored(folder, value)
         mode = path.stat().st_mode
-        if stat.S_ISREG(mode):
+        # Nobody may ever write to a pipe in the user's folder: an agent can have made it.
+        is_odd = stat.S_ISFIFO(mode) and path.resolve().is_relative_to(folder.resolve())
+        if stat.S_ISREG(mode) or is_odd:
             return FilePart(path, value)
         if stat.S_ISFIFO(mode):
             return TextPart(_read_pipe(path, most).decode("utf-8", "replace"), name=value)

@@ -62,8 +62,9 @@ _SHORT = 0.3  # seconds that a view waits for a file that another program has lo
 _LONGEST_QUESTION = 5.0  # seconds of the CPU; a million rows take one
 _LONGEST_ROW = 64 * 1024 * 1024  # bytes
 _MOST_READ = 256 * 1024 * 1024  # characters of the rows of one question
-_MOST_RUNS = 10_000
+MOST_RUNS = 1000  # without a limit; each one takes about a millisecond
 _MOST_ITERATIONS = 100_000
+_RUN_BY_NAME = [f"{select} WHERE run = ?" for select in (SELECT_RUNS, SELECT_RUN_COLUMNS)]
 _REFUSED = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
@@ -227,20 +228,22 @@ class RecordReader:
         self, condition: str, values: list[Value], most: int | None = None
     ) -> Iterator[RunRow]:
         """The newest first, each as it is by now."""
-        for row in self._fetch(condition, values, most):
-            if row.status != RUNNING or self._is_alive(row):
+        rows = list(self._fetch(condition, values, most))
+        gone = {one.run for one in rows if one.status == RUNNING and not self._is_alive(one)}
+        # A run may have ended normally since the query: now its process is gone, ask again.
+        again = {one.run: one for one in self._ask_again(gone)} if gone else {}
+        for row in rows:
+            if row.run not in gone:
                 yield row
-                continue
-            # The run may have ended normally since the query: now its process is gone, ask again.
-            for again in self._fetch("run = ?", [stored(row.run)]):
-                yield self._interrupted(again) if again.status == RUNNING else again
+            elif row.run in again:
+                yield again[row.run]
 
     def _fetch(
         self, condition: str, values: list[Value], most: int | None = None
     ) -> Iterator[RunRow]:
         order = "ORDER BY julianday(started_at) DESC, rowid DESC LIMIT ?"
         select = f"FROM runs WHERE {condition} {order}"
-        asked = [*values, max(_MOST_RUNS, most or 0)]
+        asked = [*values, max(MOST_RUNS, most or 0)]
 
         def found(connection: sqlite3.Connection) -> list[RunRow]:
             rows = map(run_row, _run_values(connection, select, asked))
@@ -248,9 +251,22 @@ class RecordReader:
 
         return map(self._mask, self._ask(found))
 
-    def _interrupted(self, row: RunRow) -> RunRow:
-        last = self._ask(lambda connection: [last_known(connection, row.run)])
-        return replace(row, status=INTERRUPTED, ended_at=last[0] if last else None)
+    def _ask_again(self, gone: Iterable[str]) -> Iterator[RunRow]:
+        """Return runs whose process is gone. One that did not end was interrupted."""
+
+        def found(connection: sqlite3.Connection) -> list[RunRow]:
+            limit_time(connection)
+            asked = (_row(connection, _RUN_BY_NAME, [stored(name)]) for name in gone)
+            rows = (run_row(values) for values in asked if values is not None)
+            return [
+                row
+                if row.status != RUNNING
+                else replace(row, status=INTERRUPTED, ended_at=last_known(connection, row.run))
+                for row in rows
+                if row is not None
+            ]
+
+        return map(self._mask, self._ask(found))
 
     def _ask(self, question: Callable[[sqlite3.Connection], list[_T]]) -> list[_T]:
         """The answer, which is nothing where there is no record."""
@@ -309,7 +325,7 @@ def _values(
     limit_time(connection)  # only single rows are read from here on
     size = 0
     for place in found:
-        row = _row(connection, selects, place)
+        row = _row(connection, [f"{select} WHERE rowid = ?" for select in selects], place)
         if row is not None:
             data = row[-1]
             size += len(data) if isinstance(data, str | bytes) else 0
@@ -319,13 +335,12 @@ def _values(
 
 
 def _row(
-    connection: sqlite3.Connection, selects: tuple[str, str], place: Sequence[Value]
+    connection: sqlite3.Connection, selects: Sequence[str], place: Sequence[Value]
 ) -> Sequence[Value] | None:
+    """Return the row that the first of the selects finds that does not find too large a row."""
     for select in selects:
         try:
-            found: Sequence[Value] | None = connection.execute(
-                f"{select} WHERE rowid = ?", place
-            ).fetchone()
+            found: Sequence[Value] | None = connection.execute(select, place).fetchone()
         except sqlite3.DataError:  # too large
             continue
         return found

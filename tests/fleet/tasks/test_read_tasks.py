@@ -117,6 +117,14 @@ def test_the_procedure_of_the_settings_is_for_tasks_that_name_none(tmp_path: Pat
         ("- auth\n", ["fleet.yml:1: must be a task, not 'auth'"]),
         ("- {context: a b}\n", ["fleet.yml:1: the task has no name"]),
         ("- {name: a}\n", ["fleet.yml:1: the task has neither a context nor a procedure"]),
+        ("- {name: ~, context: a b}\n", ["fleet.yml:1: the task has no name"]),
+        (
+            "- {name: a, context: ~}\n- {name: b, procedure: }\n- {name: c, context: []}\n",
+            [
+                f"fleet.yml:{line}: the task has neither a context nor a procedure"
+                for line in (1, 2, 3)
+            ],
+        ),
         (
             "- name: a\n  contxt: b\n  max_cost: lots\n  priority: high\n",
             [

@@ -19,6 +19,7 @@ from rooda.console.pager import print_paged
 from rooda.console.recorded import Recorded, check_date, readable_record, split_words
 from rooda.loop.state import Status
 from rooda.record.json_objects import iteration_object, run_object, with_summary
+from rooda.record.record_reader import MOST_RUNS
 from rooda.record.rows import IterationRow, RunRow
 from rooda.summary.build import summarize
 from rooda.summary.measured import measured_brief, measured_iteration, measured_run
@@ -93,6 +94,8 @@ def history(
         record = Recorded.here(unmasked=unmasked)
         rows = record.runs(**wanted, limit=limit)
         runs, workspace = readable_record(lambda: listed(record, rows)), record.workspace
+    if limit is None and len(runs) >= MOST_RUNS:
+        click.echo(f"Without -n, rooda lists at most {MOST_RUNS} runs of a work tree.", err=True)
     if as_json:
         click.echo(_dump([_listed_object(one, with_tree=every) for one in runs]))
     elif runs:

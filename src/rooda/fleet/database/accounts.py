@@ -1,9 +1,12 @@
 """The accounts of agents: what all runs of one account must wait for."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import sqlalchemy as sa
 from msgspec import Struct
 
-from rooda.fleet.database.fleet_tables import HOLDS, RUNS, FleetDatabase
+from rooda.fleet.database.fleet_tables import HOLDS, RUNS, FleetDatabase, checked
 from rooda.fleet.run_model import RunState
 
 # Both databases know this form; the row of an account is made when it is needed.
@@ -34,7 +37,7 @@ class Accounts:
         with self._database.engine.connect() as connection:
             found = connection.execute(sa.select(HOLDS).where(HOLDS.c.account == account))
             row = found.mappings().one_or_none()
-            return Hold(account) if row is None else Hold(**row)
+            return Hold(account) if row is None else _hold(row)
 
     def holds(self) -> list[Hold]:
         """Return the holds that still hold."""
@@ -45,7 +48,7 @@ class Accounts:
                     sa.or_(HOLDS.c.until > now, HOLDS.c.most_until > now),
                 )
             )
-            return [Hold(**row) for row in rows.mappings()]
+            return [_hold(row) for row in rows.mappings()]
 
     def set_hold(self, account: str, seconds: float, reason: str) -> None:
         """Let all runs of the account wait for so many seconds; a longer hold stays."""
@@ -86,3 +89,7 @@ class Accounts:
             )
             order = [(row.project, row.run) for row in rows.mappings()]
             return order.index((project, name)) if (project, name) in order else len(order)
+
+
+def _hold(row: Mapping[Any, Any]) -> Hold:
+    return checked({name: row[name] for name in Hold.__struct_fields__}, Hold)

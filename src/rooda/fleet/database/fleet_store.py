@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rooda.fleet.database.accounts import Accounts
-from rooda.fleet.database.fleet_tables import BATCHES, RUNS, FleetDatabase
+from rooda.fleet.database.fleet_tables import BATCHES, RUNS, FleetDatabase, checked
 from rooda.fleet.database.run_rows import (
     KnownRun,
     batch_of,
@@ -386,7 +386,7 @@ def _is(project: str, name: str) -> sa.ColumnElement[bool]:
 
 def _last_number(connection: sa.Connection, project: str) -> int:
     highest = sa.select(sa.func.coalesce(sa.func.max(RUNS.c.number), 0))
-    return int(connection.execute(highest.where(RUNS.c.project == project)).scalar_one())
+    return checked(connection.execute(highest.where(RUNS.c.project == project)).scalar_one(), int)
 
 
 def _write_batch(connection: sa.Connection, project: str, batch: Batch) -> None:

@@ -5,9 +5,13 @@ import os
 import sqlite3
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
+from msgspec import MsgspecError, convert, json
+from sqlalchemy.exc import DataError
+
+_T = TypeVar("_T")
 
 _STRIDE = 10_000  # instructions of SQLite, which take less than a millisecond
 _TRIES = 300  # to switch to WAL mode, within _BUSY
@@ -113,6 +117,31 @@ def seconds_now(connection: sa.Connection) -> float:
     if connection.dialect.name == "sqlite":
         text = "SELECT (julianday('now') - 2440587.5) * 86400.0"
     return float(connection.execute(sa.text(text)).scalar_one())
+
+
+def checked(value: object, kind: type[_T]) -> _T:
+    """Return what the database has as the type that rooda wrote. Raises DataError otherwise."""
+    try:
+        return convert(value, kind)
+    except MsgspecError as error:
+        raise _wrong_value(error) from None
+
+
+def decoded(text: str, kind: type[_T]) -> _T:
+    """Return the JSON of a column as the type that rooda wrote. Raises DataError otherwise."""
+    try:
+        return json.decode(text, type=kind)
+    except (MsgspecError, TypeError, UnicodeError, RecursionError) as error:
+        raise _wrong_value(error) from None
+
+
+def _wrong_value(error: Exception) -> DataError:
+    """Return the error about a value of another type: an agent may have changed the file."""
+    words = (
+        f"rooda did not write all of it (a row has a wrong value: {error}): use a new database, "
+        "and bring the runs back with `rooda fleet adopt`"
+    )
+    return DataError(None, None, ValueError(words))
 
 
 def engine_for(url: str) -> sa.Engine:

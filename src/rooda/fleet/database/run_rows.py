@@ -1,11 +1,15 @@
 """The row of a run: made for a new run or one that git knows, and read."""
 
 import secrets
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, json
 
+from rooda.fleet.database.fleet_tables import checked, decoded
 from rooda.fleet.run_model import DEFAULT_ACCOUNT, Batch, FleetTask, Order, Run, RunState
+
+_COLUMNS = {"where": "place", "order": "ordered"}  # of fields with another name
 
 
 class KnownRun(Struct, frozen=True):
@@ -81,31 +85,14 @@ def known_row(project: str, run: KnownRun, number: int, now: float) -> dict[str,
 
 
 def batch_of(data: str) -> Batch:
-    """Return the batch of a row of the batches."""
-    return json.decode(data, type=Batch)
+    """Return the batch of a row of the batches. Raises DataError."""
+    return decoded(data, Batch)
 
 
-def run_of(row: Any) -> Run:
-    """Return the run of a row, with its batch."""
-    return Run(
-        project=row["project"],
-        run=row["run"],
-        batch=batch_of(row["data"]),
-        task=json.decode(row["task"], type=FleetTask),
-        state=RunState(row["state"]),
-        turn=row["turn"],
-        life=row["life"],
-        iteration=row["iteration"],
-        most_iterations=row["most_iterations"],
-        cost=row["cost"],
-        unknown_costs=row["unknown_costs"],
-        reason=row["reason"],
-        headline=row["headline"],
-        not_before=row["not_before"],
-        worker=row["worker"],
-        where=row["place"],
-        order=Order(row["ordered"]),
-        added=row["added"],
-        changed=row["changed"],
-        ended=row["ended"],
-    )
+def run_of(row: Mapping[Any, Any]) -> Run:
+    """Return the run of a row, with its batch. Raises DataError."""
+    found = {
+        name: row[_COLUMNS.get(name, name)] for name in Run.__struct_fields__ if name != "batch"
+    }
+    found |= {"batch": batch_of(row["data"]), "task": decoded(row["task"], FleetTask)}
+    return checked(found, Run)

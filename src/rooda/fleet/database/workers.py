@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 from msgspec import Struct, json
 
-from rooda.fleet.database.fleet_tables import WORKERS, FleetDatabase
+from rooda.fleet.database.fleet_tables import WORKERS, FleetDatabase, checked, decoded
 
 ALIVE, DEAD = "alive", "dead"
 _KEPT = 24 * 3600.0  # seconds for which `rooda fleet` can show a dead worker
@@ -98,4 +98,4 @@ class Workers:
 
 def _worker(row: Mapping[Any, Any]) -> WorkerRow:
     fields = {name: row[name] for name in WorkerRow.__struct_fields__}
-    return WorkerRow(**{**fields, "labels": json.decode(row["labels"], type=tuple[str, ...])})
+    return checked({**fields, "labels": decoded(row["labels"], tuple[str, ...])}, WorkerRow)

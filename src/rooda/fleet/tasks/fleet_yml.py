@@ -78,9 +78,10 @@ class _Reader:
         lines = {entry.key: entry.line for entry in node.entries}
         values = {entry.key: value for entry in node.entries if (value := self._value(entry))}
         context = self._context(values.pop("context", ()), lines.get("context", node.line))
-        if "name" not in lines:
+        given = {entry.key for entry in node.entries if plain(entry.node) not in (None, [])}
+        if "name" not in given:
             self._report("the task has no name", "Add `name: NAME`", node.line)
-        elif self._needs_context and not (context or lines.keys() & {"context", "procedure"}):
+        elif self._needs_context and not (context or given & {"context", "procedure"}):
             message = "the task has neither a context nor a procedure"
             self._report(message, "Write in `context` what the agent should do", node.line)
         if len(self._problems) > before:

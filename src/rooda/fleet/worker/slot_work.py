@@ -93,7 +93,7 @@ class SlotWork:
     def discard(self, run: str, why: str) -> None:
         """Let the next iteration start in a new clone. Raises SlotGone."""
         self._slot.check_folder()
-        self._tell(run, f"{why}. Nothing of it is published; it is done again in a new clone")
+        self._tell(run, f"{why}. rooda publishes nothing of it")
         self._slot.discard()
 
     def check_folder(self) -> None:

@@ -38,6 +38,7 @@ _LOWERED = 600.0  # seconds for which fewer runs of an overloaded account are at
 _UNKNOWN_LIMIT = 900.0  # seconds to wait for a limit whose end the agent does not tell
 _JITTER = 5.0  # seconds over which the runs of an account wake up
 _TRIES_TO_START = 2  # of rooda, before a run ends because it can't start
+_MOST_VOIDED = 3  # times in a row that the same damage to the slot voids an iteration
 
 
 class TurnPlace(Struct, frozen=True):
@@ -81,6 +82,7 @@ class TurnWork:
         self._slot = slot
         self._control = control
         self._place = place
+        self._voided: list[str] = []  # why the iteration at work has to be done again, each time
         control.begin(ActiveTurn(run, turn))
 
     # -- steps -----------------------------------------------------------------------------
@@ -89,13 +91,12 @@ class TurnWork:
         """Publish one more iteration, or find out why not. The result is for `take_turn`."""
         self._control.check()
         try:
-            found = self._iterate()
-        except RunLost as error:
+            try:
+                found = self._iterate()
+            except SlotChanged as error:
+                found = self._void(str(error))
+        except (RunLost, SlotGone) as error:
             self._place.on_lost(str(error))
-        except SlotGone as error:
-            self._place.on_lost(str(error))
-        except SlotChanged as error:
-            found = self._void(str(error))
         except BrokenRecord as error:
             found = Next("end", state=RunState.FAILED, reason=str(error))
         except Unreachable as error:  # the turn is to end, and git is away
@@ -204,13 +205,22 @@ class TurnWork:
         return Next("again")
 
     def _void(self, why: str) -> Next:
-        """Nothing of an iteration is published whose slot changed: it is done again."""
+        """Nothing of an iteration is published whose slot changed: it is done again.
+
+        The same damage again and again comes from the agent, and each repetition is paid for.
+        Raises RunLost, SlotGone, SlotChanged or Unreachable.
+        """
         self._control.check()
-        try:
-            self._slot.discard(self.run, why)
-        except SlotGone as error:
-            self._place.on_lost(str(error))
-        return self._interrupted()
+        self._slot.discard(self.run, why)
+        self._voided = [*(one for one in self._voided if one == why), why]
+        if len(self._voided) < _MOST_VOIDED:
+            return self._interrupted()
+        self._slot.leave()
+        run = self._begun()
+        if run is None:
+            return Next("gone")
+        reason = f"{why}, {_MOST_VOIDED} times in a row: its agent seems to do that"
+        return self._slot.end(run, Next("end", state=RunState.FAILED, reason=reason))
 
     def _replace_without_slot(self) -> None:
         try:
@@ -245,6 +255,7 @@ class TurnWork:
         found = self._slot.publish(run, result, state or RunState.WORKING, reason=reason)
         if found is not None:
             return found
+        self._voided = []
         reach("after-push", self.run, number)
         progress = RunProgress(
             number,
