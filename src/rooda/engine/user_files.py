@@ -1,6 +1,7 @@
 """Tell the user's uncommitted files from those of the run, at its start and when it is resumed."""
 
 import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from rooda.config.git_checks import dirty_problem, uncommitted_files, untracked_problem
@@ -69,18 +70,19 @@ def user_files(
     return files, problems
 
 
-def begin_with(files: UserFiles | None, plan: Plan, run: str) -> None:
-    """Save the user's files. If rooda is killed from here on, nobody can tell what the run left."""
-    if files is not None:
-        with contextlib.suppress(OSError):
-            remove_file(plan.workspace, _place(run, LEFT))
-        keep_file(plan.workspace, _place(run, UNTRACKED), files.known.saved())
+@contextlib.contextmanager
+def noted_for_resume(files: UserFiles | None, plan: Plan, run: str) -> Iterator[None]:
+    """Note which uncommitted files are the run's as its loop ends; `resume` compares with them.
 
-
-def note_what_is_left(plan: Plan, run: str, files: UserFiles | None) -> None:
-    """Note which uncommitted files are the run's as it ends; `resume` compares with them."""
+    After a kill or an error within the context there is no note.
+    """
     if files is None:
+        yield
         return
+    with contextlib.suppress(OSError):
+        remove_file(plan.workspace, _place(run, LEFT))
+    keep_file(plan.workspace, _place(run, UNTRACKED), files.known.saved())
+    yield
     keep_file(plan.workspace, _place(run, UNTRACKED), files.known.saved())
     plan.tools.begin_last_moment()
     with contextlib.suppress(GitError):
