@@ -227,6 +227,9 @@ def test_variable_with_a_false_value_selects_no_account(value: str) -> None:
         ("env ANTHROPIC_API_KEY=sk-1 claude", "env ANTHROPIC_API_KEY=... claude"),
         ("agent --api-key sk-1 --fast", "agent --api-key ... --fast"),
         ("agent --token=sk-1 'two words'", "agent --token=... 'two words'"),
+        ("agent -H 'Authorization: Bearer k1'", "agent -H 'Authorization: ...'"),
+        ("agent 'http://h/?api_key=k1'", "agent 'http://h/?api_key=..."),
+        ("MODE=1 agent -k zq7Wm2Xp", "MODE=... agent -k ..."),
         ("agent 'a\x1b[31mb'", "agent 'ab'"),
     ],
 )

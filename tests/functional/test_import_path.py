@@ -58,9 +58,9 @@ def test_commands_and_their_helpers_import_nothing_from_the_work_tree(
 def test_python_path_is_found_in_the_whole_work_tree(workspace: Workspace, tmp_path: Path) -> None:
     marker = tmp_path / "imported"
     workspace.write("click.py", f"open({str(marker)!r}, 'w').write('click')")
-    (workspace.path / ".git").mkdir()
     below = workspace.path / "below"
-    below.mkdir()
+    for folder in (workspace.path, below):  # an agent can make a repository in the work tree
+        (folder / ".git").mkdir(parents=True)
     done = Workspace(below, workspace.home, {**NO_COVERAGE, "PYTHONPATH": ".."}).rooda("list")
     assert done.code == 0, done.err
     assert not marker.exists()

@@ -1,5 +1,6 @@
 """What the user had not committed before a run with `git.commit`: changed and untracked files."""
 
+import json
 import signal
 from collections.abc import Iterator
 
@@ -102,9 +103,59 @@ def paused(work: GitWork, number: signal.Signals = signal.SIGTERM) -> None:
     work.write("notes", "mine\n")
 
 
+# Ways to pause a run in its second iteration: what the agent does then, and the flags of the run.
+COST = """echo '{"type": "result", "is_error": false, "result": "done", "total_cost_usd": 1}'"""
+PAUSES = {
+    "stop": ("{on}; until [ -e {off} ]; do sleep 0.05; done", ()),
+    "stop --now": ("{on}; sleep 60", ()),
+    "Ctrl+C": ("{on}; sleep 60", ()),
+    "pause-after": ("{on}", ("--pause-after", "2")),
+    "max-iters": ("{on}", ("-n", "2")),
+    "abort": ("{on}; exit 1", ("--failure-threshold", "1")),
+    "max-cost": ("{on}", ("--max-cost", "2")),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pause", PAUSES)
+def test_what_the_user_does_in_a_pause_stays_out_of_commits(work: GitWork, pause: str) -> None:
+    work.write("a", "a\n")
+    work.commit("more")
+    body, flags = PAUSES[pause]
+    on, off = work.marker("on"), work.marker("off")
+    agent = work.agents(
+        f"echo one > one; {COST}",
+        f"echo more >> a; echo agent > new; {COST}; {body.format(on=f'echo . > {on}', off=off)}",
+    )
+    claude = work.marker("claude")  # only a known agent reports a cost
+    claude.symlink_to(agent.strip("'"))
+    if pause == "max-cost":
+        agent = f"{claude} -p --output-format stream-json --verbose"
+    running = work.begin(agent, "-n", "9", "--commit", *flags)
+    wait_for(on)
+    if pause.startswith("stop"):
+        assert work.rooda(*pause.split()).code == 0
+        off.touch()
+    elif pause == "Ctrl+C":
+        running.signal(signal.SIGINT)
+    running.finish()
+    assert "new" in [*committed(work), *work.git("ls-files", "--others").split()]
+    work.write("my notes", "mine\n")
+    work.write("README", "half done\n")
+    resume = ("resume", "-n", "9", "--max-cost", "9", "--ai-cmd", work.agent(SUCCESS, "other"))
+    done = work.rooda(*resume)
+    assert done.code == 1
+    assert "tracked files have uncommitted changes: README\n" in done.err
+    assert "stay out of commits until the agent changes them: my notes\n" in done.err
+    work.git("checkout", "-q", "README")
+    assert work.rooda(*resume).code == 0
+    assert work.git("status", "--porcelain") == '?? "my notes"', "the rest is the run's"
+
+
 @pytest.mark.thorough
 def test_new_files_of_a_pause_stay_out_of_commits(work: GitWork) -> None:
     paused(work)
+    (work.path / "a").touch()  # the content is the same
     done = work.rooda("resume", "--ai-cmd", work.agent(SUCCESS, "other"))
     assert done.code == 0
     assert committed(work) == ["a", "new"], "what the interrupted iteration left is the run's"
@@ -136,8 +187,11 @@ def test_after_a_kill_all_uncommitted_files_are_the_users_unless_they_say_otherw
     done = work.rooda("resume", *agent)
     assert done.code == 1
     assert "uncommitted changes: a\n" in done.err
-    assert work.rooda("resume", *agent, "--git-dirty", "commit").code == 0
-    assert {"a", "new"} <= set(committed(work))
+    assert "stay out of commits until the agent changes them: new, notes\n" in done.err
+    done = work.rooda("resume", *agent, "--git-dirty", "commit")
+    assert done.code == 0
+    assert "git.dirty is commit, so commits contain them: new, notes" in done.err
+    assert committed(work) == ["a", "new", "notes"]
 
 
 @pytest.mark.thorough
@@ -158,6 +212,33 @@ def test_commit_names_the_failed_iterations_whose_work_it_contains(work: GitWork
     message = work.git("log", "-1", "--format=%B").splitlines()
     assert message[:4] == ["Four is done", "", "with the work of iterations 1 and 3 (failed)", ""]
     assert message[4].startswith("Rooda-Run: ")
-    shown = work.rooda("show", "4").out
-    assert "(with the work of iterations 1 and 3)" in shown
-    assert "(with 1, 3)" in work.rooda("show").out
+    commit = work.git("rev-parse", "--short=7", "HEAD")
+    holds = f"{commit} also contains the work of iterations 1 and 3 (failed)"
+    held = f"{commit}, the commit of iteration 4, contains its work"
+    for number, words in ((1, held), (3, held), (4, holds)):
+        assert words in work.rooda("show", str(number)).out
+        assert f"Iteration {number}: {words}.\n" in work.rooda("diff", str(number)).err
+    assert "contains" not in work.rooda("show", "2").out
+    assert work.rooda("diff", "2").err == ""
+    table = work.rooda("show").out
+    assert table.count(f" in {commit} ") == 2
+    assert f" {commit} (with 1, 3) " in table
+    report = work.rooda("report", "--format", "markdown", "--output", "-").out
+    assert report.count(f"| in `{commit}` |") == 2
+    assert f"| `{commit}` (with 1, 3) |" in report
+    page = work.rooda("report", "--output", "-").out
+    assert page.count(held) == 2
+    assert holds in page
+    iterations = json.loads(work.rooda("show", "--json").out)["iterations"]
+    assert [one["held_by"] for one in iterations] == [4, None, 4, None]
+    assert iterations[0]["held_in"] == work.git("rev-parse", "HEAD")
+
+
+@pytest.mark.thorough
+def test_commit_does_not_name_failed_work_that_the_user_has_committed(work: GitWork) -> None:
+    agent = work.agents("touch one; exit 1", "touch two")
+    assert work.work(agent, "-n", "2", "--commit", "--failure-threshold", "1").code == 1
+    work.commit("by hand")
+    assert work.rooda("resume").code == 2
+    assert committed(work) == ["two"]
+    assert "with the work" not in work.git("log", "-1", "--format=%B")

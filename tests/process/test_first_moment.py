@@ -16,10 +16,11 @@ def test_only_folders_of_python_path_in_the_work_tree_are_left_out(
     work, outside = tmp_path / "work", tmp_path / "outside"
     (work / ".git").mkdir(parents=True)
     below, environment = work / "below", work / ".venv"
-    below.mkdir()
+    (below / ".git").mkdir(parents=True)  # an agent can make a repository in the work tree
     monkeypatch.chdir(below)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", "src", str(work), str(outside)]))
-    path = ["", str(below), str(below / "src"), str(work), str(outside), str(environment)]
+    named = ["", "src", "../lib", "../../beside", str(work), str(outside)]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(named))
+    path = ["", *(os.path.abspath(folder) for folder in named), str(environment)]  # noqa: PTH100
     assert without_work_tree(path) == [str(outside), str(environment)]
 
 

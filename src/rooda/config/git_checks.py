@@ -104,14 +104,23 @@ def dirty_problem(values: Values, found: Sequence[str]) -> Problem:
     )
 
 
-def left_after_kill(values: Values, found: Sequence[str]) -> Problem:
-    """Return the warning about untracked files of a run that was killed."""
-    return _warning(
-        values,
-        "the run was killed, and rooda can't tell who made these untracked files; they stay out of "
-        f"commits until the agent changes them: {first_names(found)}",
-        f"If they are the agent's, let rooda commit them: {GIT_DIRTY.flag_name} commit",
+def untracked_problem(values: Values, found: Sequence[str], *, is_noted: bool) -> Problem:
+    """Return the warning about the untracked files that a resumed run finds.
+
+    `is_noted`: rooda noted what the run left as it ended, and these files are not in that note.
+    """
+    names, stay_out = first_names(found), "they stay out of commits until the agent changes them"
+    if is_noted:
+        message = f"untracked files are new or changed since the run ended; {stay_out}: {names}"
+        return _warning(values, message, "If they belong to the work, commit them by hand")
+    unknown = (
+        "rooda can't tell who made these untracked files: the run was killed, or had no commits"
     )
+    if values[GIT_DIRTY] == "commit":
+        message = f"{unknown}; {GIT_DIRTY.key} is commit, so commits contain them: {names}"
+        return _warning(values, message, "Move files that are yours out of the work tree")
+    fix = f"If they are the agent's, let rooda commit them: {GIT_DIRTY.flag_name} commit"
+    return _warning(values, f"{unknown}; {stay_out}: {names}", fix)
 
 
 def changed_files(values: Values, top: Path, tools: Tools) -> list[str]:

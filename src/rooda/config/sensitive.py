@@ -96,6 +96,11 @@ _IN_JSON = re.compile(r"""\\?"[^"]*+"?|\\?'[^']*+'?|[^\s"',}\]]++""")
 _LOGIN = re.compile(
     r"""((?<![\w-])(?:-u|--user|--proxy-user)[=\s]\s*+["']?[^\s:"'/]++:)(?!\d+\b)[^\s"']++"""
 )
+# `-k KEY`: a short flag says little, so its value must look like a key: letters and digits.
+_SHORT_FLAG = re.compile(
+    r"""((?<![\w-])-(?:[kK](?=[=\s]*+["']?[\w+=-]{8})|[A-Za-z](?=[=\s]*+["']?[A-Za-z0-9+=]{20}))"""
+    r"""[=\s]\s*+["']?)(?=[A-Za-z+=-]*+\d)(?=[\d+=-]*+[A-Za-z])[A-Za-z0-9+=-]{8,}+(?![\w./:@])"""
+)
 _LONGEST_BEFORE = 12  # characters before a name that say whether it is the name of a header
 _IN_URL = re.compile(r"(://[^/\s:@]*+:)[^/\s@]++(?=@)")
 
@@ -115,7 +120,7 @@ def without_secret_values(text: str) -> str:
             pieces.append(HIDDEN)
             at = hidden.end()
     shown = _IN_URL.sub(rf"\1{HIDDEN}", "".join([*pieces, text[at:]]))
-    shown = _LOGIN.sub(rf"\1{HIDDEN}", shown)
+    shown = _SHORT_FLAG.sub(rf"\1{HIDDEN}", _LOGIN.sub(rf"\1{HIDDEN}", shown))
     return without_named_values(without_tokens(shown))
 
 

@@ -17,13 +17,17 @@ from rooda.text.paths import file_mode, is_folder
 from rooda.workspace.tools import Command, Tools
 
 _TIMEOUT = 10.0
-# Assignments, then one word in which the shell expands nothing: with anything else, only the shell
-# knows which program it is.
+# What the shell reads before a program, assignments, then one word in which the shell expands
+# nothing: with anything else, only the shell knows which program it is.
+_BEFORE = r"(?:\s|!(?=\s)|\(|\{(?=\s)|(?:exec|env)\s)*+"
 _FIRST_WORD = re.compile(
-    r"""\s*(?P<before>(?:[A-Za-z_]\w*=(?:[\w./:@%+,-]|'[^']*'|"[^"$`\\]*")*[ \t]+)*)"""
-    r"""(?P<word>(?:[\w./+-]|'[^']*'|"[^"$`\\]*"|\\[^\n])+)(?=[\s;|&<>]|$)"""
+    rf"""{_BEFORE}(?:cd\s+(?P<folder>[\w./+-]+)\s*&&{_BEFORE})?+"""
+    r"""(?P<before>(?:[A-Za-z_]\w*=(?:[\w./:@%+,-]|'[^']*'|"[^"$`\\]*")*[ \t]+)*)"""
+    r"""(?P<word>(?:[\w./+-]|'[^']*'|"[^"$`\\]*"|\\[^\n])+)(?=[\s;|&<>)]|$)"""
 )
 
+# A condition without another branch: the check would pass without its program.
+_IF = re.compile(r"\s*if\s(?P<condition>[^;\n]*)[;\n]\s*then\b(?!.*\b(?:else|elif)\b)", re.DOTALL)
 # After these the shell runs another command, whose exit code may be that of the check.
 _ANOTHER = re.compile(r"\|(?!&?\s*$)|[;\n](?=\s*\S)|(?<![&<>])&(?![&>])")
 
@@ -65,9 +69,13 @@ def check_verify(
 def needed_program(command: str) -> str:
     """Return the program without which a shell command can't pass: the first one. Pure.
 
+    After `!` and `if`, a check without its program would always pass: it is needed as well.
+
     Empty where only the shell can tell, and where another command may pass instead (`a || b`).
     Quotes after it are not read: an operator in them leaves the answer to the first run.
     """
+    if condition := _IF.match(command):
+        command = condition["condition"]
     found = _FIRST_WORD.match(command)
     if (
         found is None
@@ -77,6 +85,8 @@ def needed_program(command: str) -> str:
     ):
         return ""
     word = "".join(shlex.split(found["word"]))
+    if "/" in word and found["folder"]:
+        word = os.path.join(found["folder"], word)  # noqa: PTH118 - `./` stays as the user wrote it
     return "" if word.startswith("-") else word
 
 

@@ -14,6 +14,7 @@ from rooda.agents.flag_rules import CommandLine, FlagRule, matches
 from rooda.agents.registry import KNOWN
 from rooda.config.command import Agent, split
 from rooda.config.problems import Problem
+from rooda.config.sensitive import without_secret_values
 from rooda.doctor.doctor_context import Candidate, DoctorContext, candidates
 from rooda.doctor.findings import (
     Finding,
@@ -158,7 +159,7 @@ def _examination(
     environ = context.environ_of(agent)
     findings = list(_findings(lookup, environ, is_root=context.is_root, is_chosen=is_chosen))
     return AgentExamination(
-        name=agent.name,
+        name=without_secret_values(agent.name),
         command=without_secrets(shown_command(agent.argv), environ),
         source=candidate.source,
         chosen_by=candidate.chosen_by,
@@ -209,7 +210,8 @@ def _missing(lookup: ProgramLookup, *, is_chosen: bool) -> Finding:
     known = KNOWN.get(name)
     advice = known.facts.install if known else "install it, or correct the command"
     mark = Mark.PROBLEM if is_chosen else Mark.ABSENT
-    return Finding("program", mark, f"not installed: {own_words(lookup.agent.argv)[0]}", advice)
+    word = without_secret_values(own_words(lookup.agent.argv)[0])  # it may be `KEY=VALUE`
+    return Finding("program", mark, f"not installed: {word}", advice)
 
 
 def _version_text(version: Version | None, environ: Mapping[str, str]) -> str | None:

@@ -8,13 +8,11 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rooda.config.sensitive import HIDDEN
+from rooda.config.sensitive import HIDDEN, without_secret_values
 from rooda.text.controls import one_line
 from rooda.text.masking import Masker
-from rooda.text.secret_values import names_a_secret
-from rooda.text.token_formats import without_tokens
 
-_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=.+", re.DOTALL)
+_ASSIGNMENT = re.compile(r"\A([A-Za-z_][A-Za-z0-9_]*)=.+", re.DOTALL)
 _SHORTEST_SECRET = 8  # characters; a shorter value may be an ordinary word
 
 
@@ -73,22 +71,9 @@ def as_warnings(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def shown_command(words: Sequence[str]) -> str:
-    """Return a command line without the values of variables and secret flags."""
-    shown: list[str] = []
-    hide = False
-    for word in words:
-        shown.append(HIDDEN if hide else _shown_word(word))
-        name, equals, _ = word.partition("=")
-        hide = not hide and name.startswith("-") and not equals and names_a_secret(name)
-    return without_tokens(one_line(shlex.join(shown).replace(f"'{HIDDEN}'", HIDDEN)))
-
-
-def _shown_word(word: str) -> str:
-    if found := _ASSIGNMENT.fullmatch(word):
-        return f"{found[1]}={HIDDEN}"
-    name, equals, _ = word.partition("=")
-    is_secret_flag = equals and name.startswith("-") and names_a_secret(name)
-    return f"{name}={HIDDEN}" if is_secret_flag else word
+    """Return a command line on one line, without the values of variables and secrets."""
+    shown = (_ASSIGNMENT.sub(rf"\1={HIDDEN}", word) for word in words)
+    return one_line(without_secret_values(shlex.join(shown)))
 
 
 def without_secrets(text: str, environ: Mapping[str, str]) -> str:

@@ -41,7 +41,7 @@ from rooda.engine.recording import Recording
 from rooda.engine.resume import resume
 from rooda.engine.run_lock import RunLock, hold_run_lock
 from rooda.engine.run_outcome import OutcomeKeeper, RunOutcome
-from rooda.engine.user_files import note_what_is_left, user_files
+from rooda.engine.user_files import noted_for_resume, user_files
 from rooda.loop.emitter import Emitter
 from rooda.loop.loop import run_loop
 from rooda.loop.note_delivery import NoteBox
@@ -164,8 +164,8 @@ def start_run(
         # What is loaded by now stays until the end. The entry point has made collections rare.
         gc.freeze()
         gc.set_threshold(_COLLECT_AFTER)
-        ended = run_loop(plan, services, resumed.state if resumed else None)
-        note_what_is_left(plan, lock.run, files)
+        with noted_for_resume(files, plan, lock.run):
+            ended = run_loop(plan, services, resumed.state if resumed else None)
         return RunResult(
             ended.exit_code, masker.tree(keeper.outcome(ended)), tuple(emitter.failures)
         )

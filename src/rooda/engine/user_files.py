@@ -1,9 +1,10 @@
 """Tell the user's uncommitted files from those of the run, at its start and when it is resumed."""
 
 import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
-from rooda.config.git_checks import dirty_problem, left_after_kill, uncommitted_files
+from rooda.config.git_checks import dirty_problem, uncommitted_files, untracked_problem
 from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.settings import GIT_COMMIT, GIT_DIRTY, GIT_UNTRACKED
@@ -35,7 +36,8 @@ def user_files(
     top, tools = pin.top, plan.tools
 
     def is_hurried() -> bool:
-        return tools.interrupts is not None and bool(tools.interrupts.received)
+        signals = tools.interrupts
+        return signals is not None and len(signals.received) > signals.acknowledged
 
     def find() -> Uncommitted:
         links_in([pin.git_dir, pin.common], index=True)  # a pipe in them would block git
@@ -56,24 +58,31 @@ def user_files(
     left = NotedFiles(top) if is_new else _read(plan, run, LEFT, top)
     changed = (left or NotedFiles(top)).changed(now.files)
     others = [name for name in changed if name not in now.tracked]
+    if not is_new and leaves_untracked:
+        new = sorted({*others} - {*known.unchanged(others)})
+        problems = [untracked_problem(values, new, is_noted=left is not None)] if new else []
     if not is_new and leaves_tracked and (found := sorted(now.tracked.intersection(changed))):
-        raise InvalidInput([dirty_problem(values, found)])
+        raise InvalidInput([dirty_problem(values, found), *problems])
     # After SIGKILL nobody can tell whose files they are, unless the user says so.
     if leaves_untracked and (left is not None or leaves_tracked):
-        if left is None and (new := sorted({*others} - {*known.unchanged(others)})):
-            problems.append(left_after_kill(values, new))
         known = known.joined(now.files, others)
-    with contextlib.suppress(OSError):
-        remove_file(plan.workspace, _place(run, LEFT))
-    keep_file(plan.workspace, _place(run, UNTRACKED), known.saved())
     files = UserFiles(find, known, leaves_tracked=leaves_tracked, leaves_untracked=leaves_untracked)
     return files, problems
 
 
-def note_what_is_left(plan: Plan, run: str, files: UserFiles | None) -> None:
-    """Note which uncommitted files are the run's as it ends; `resume` compares with them."""
+@contextlib.contextmanager
+def noted_for_resume(files: UserFiles | None, plan: Plan, run: str) -> Iterator[None]:
+    """Note which uncommitted files are the run's as its loop ends; `resume` compares with them.
+
+    After a kill or an error within the context there is no note.
+    """
     if files is None:
+        yield
         return
+    with contextlib.suppress(OSError):
+        remove_file(plan.workspace, _place(run, LEFT))
+    keep_file(plan.workspace, _place(run, UNTRACKED), files.known.saved())
+    yield
     keep_file(plan.workspace, _place(run, UNTRACKED), files.known.saved())
     plan.tools.begin_last_moment()
     with contextlib.suppress(GitError):

@@ -1,5 +1,6 @@
 """The loop of a run: iterations until a stop rule holds."""
 
+import contextlib
 from datetime import datetime
 
 from msgspec.structs import replace
@@ -37,6 +38,7 @@ from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
 from rooda.testresults.results import TestResults
 from rooda.workspace.clean_copy import remove_copies
+from rooda.workspace.git import GitError
 from rooda.workspace.state_folder import place_of
 from rooda.workspace.tools import Deadline
 
@@ -92,6 +94,7 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
             state = wait(plan, services, state, pause, limits)
             continue
         state = replace(state, agent=_change_agent(plan, services, state))
+        state = replace(state, uncommitted=_uncommitted(services, state))
         if not has_task or state.attempt == 1:  # a retry is about the same task
             state, has_task = replace(state, task=plan.work.now()), True
         state = run_iteration(plan, state, services).state
@@ -166,6 +169,15 @@ def _change_agent(plan: Plan, services: Services, state: State) -> int:
         reason = "it can work again" if is_back else f"{before} can't work now"
         services.emit(AgentChanged(state.iteration + 1, before, now, reason))
     return chosen
+
+
+def _uncommitted(services: Services, state: State) -> tuple[int, ...]:
+    """The failed iterations whose work is uncommitted; the user may have committed or undone it."""
+    if state.uncommitted and services.user_files is not None:
+        with contextlib.suppress(GitError):
+            if not services.user_files.left_by_run():
+                return ()
+    return state.uncommitted
 
 
 def _tests_before(services: Services) -> TestResults | None:

@@ -19,8 +19,9 @@ def leave_work_tree_out() -> None:
 def without_work_tree(path: list[str]) -> list[str]:
     """Return the path without the current folder and the folders of PYTHONPATH in the work tree.
 
-    The folder of rooda itself stays, and so does everything that does not come from PYTHONPATH: the
-    virtual environment may be in the work tree.
+    Relative folders of PYTHONPATH are left out wherever they lead. The folder of rooda itself
+    stays, and so does everything that does not come from PYTHONPATH: the virtual environment may be
+    in the work tree.
     """
     try:
         here = os.getcwd()  # noqa: PTH109
@@ -28,11 +29,15 @@ def without_work_tree(path: list[str]) -> list[str]:
         return path  # the folder was deleted, so it has no modules
     top = _top(here)
     named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    dropped = {os.path.abspath(folder) for folder in (here, *named)}  # noqa: PTH100
+    dropped = {
+        os.path.abspath(folder)  # noqa: PTH100
+        for folder in (here, *named)
+        if not os.path.isabs(folder) or _is_below(folder, top)  # noqa: PTH117
+    }
     return [
         folder
         for folder in path
-        if os.path.abspath(folder) not in dropped or not _is_removed(folder, top)  # noqa: PTH100
+        if os.path.abspath(folder) not in dropped or os.path.realpath(folder) == _ROOT  # noqa: PTH100
     ]
 
 
@@ -51,20 +56,20 @@ def own_module(module: str, *words: str) -> list[str]:
     return [sys.executable, "-I", "-c", _MODULE, path, "-m", module, *words]
 
 
-def _is_removed(folder: str, top: str) -> bool:
-    real = os.path.realpath(folder or ".")
-    return real != _ROOT and f"{real}/".startswith(f"{top.rstrip('/')}/")
+def _is_below(folder: str, top: str) -> bool:
+    return f"{os.path.realpath(folder)}/".startswith(f"{top.rstrip('/')}/")
 
 
 def _top(here: str) -> str:
-    """Return the nearest folder with `.git`, from here upward; without one, this folder."""
-    folder = os.path.realpath(here)
-    while not os.path.lexists(f"{folder}/.git"):
-        above = os.path.dirname(folder)  # noqa: PTH120
-        if above == folder:
-            return os.path.realpath(here)
-        folder = above
-    return folder
+    """Return the highest folder with `.git`, from here upward; without one, this folder.
+
+    An agent can make a repository in a folder of the work tree.
+    """
+    top = folder = os.path.realpath(here)
+    while folder != "/":
+        top = folder if os.path.lexists(f"{folder}/.git") else top
+        folder = os.path.dirname(folder)  # noqa: PTH120
+    return top
 
 
 def end_quietly_on_ctrl_c() -> None:

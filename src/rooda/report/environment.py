@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from rooda.report.untrusted import plain_line, plain_text
 from rooda.summary.labels import brief_duration, brief_number, clock, day, not_known
+from rooda.summary.lines import holding_of
 from rooda.summary.sentences import short
 from rooda.text.numbers import money
 from rooda.text.times import format_duration
@@ -40,6 +41,7 @@ def environment(*folders: Path) -> Environment:
         "number": brief_number,
         "money": money,
         "short": short,
+        "holding": holding_of,
         "not_known": not_known,
     }
     return made

@@ -14,6 +14,7 @@ from rooda.summary.labels import (
     share,
     times_of,
 )
+from rooda.summary.lines import commit_of
 from rooda.summary.model import IterationSummary, ProofState, RunSummary, TestCounts
 from rooda.summary.sentences import MOST_NOTES, short, title_of, what_failed
 from rooda.text.numbers import money
@@ -137,9 +138,14 @@ def _cells(one: IterationSummary) -> Sequence[str]:
         f"{format_duration(one.seconds)}{waited}",
         changes_words(one.files, one.added, one.deleted),
         _counts(one.tests) if one.tests else "not run",
-        _code(short(one.commit)) or (f"{one.commits} by agent" if one.commits else "-"),
+        _commit(one),
         money(one.cost) if one.cost is not None else "-",
     )
+
+
+def _commit(one: IterationSummary) -> str:
+    name = short(one.commit) or short(one.held_in)
+    return commit_of(one).replace(name, _code(name)) if name else commit_of(one) or "-"
 
 
 def _failures(run: RunSummary) -> Iterator[str]:

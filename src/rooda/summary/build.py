@@ -33,6 +33,7 @@ from rooda.text.controls import one_line
 _GOOD, _FAILED = ("completed",), ("failed", "timed_out", "skipped")
 _MOST_STOPPED = 50  # processes of an iteration
 _MOST_NAMED = 5  # failed tests
+_MOST_HELD = 100  # failed iterations in one commit
 # The record can be changed by an agent: no text of it may be as long as it likes.
 _LONGEST_NAME, _LONGEST_TEXT, _LONGEST_WORD = 300, 2000, 100  # characters
 _SHORT_WORD = 30
@@ -74,6 +75,7 @@ class _Builder:
         self._left_out = set(run.snapshot.left_out) if run.snapshot else set()
         self._models: dict[str, None] = {}
         self._commit: str | None = None
+        self._holders: dict[int, IterationSummary] = {}  # by the number of a failed iteration
         values = {one.name: one.value for one in run.settings or ()}
         self._has_verify = values.get("loop.verify.command", "none") != "none"
 
@@ -112,6 +114,7 @@ class _Builder:
             stopped=tuple(stopped[:_MOST_STOPPED]),
         )
         self._iterations.append(replace(one, notes=tuple(self._notes(row, one))))
+        self._holders.update(dict.fromkeys(one.commit_holds, one))
         self._tests = one.tests or self._tests
         self._first_tests = self._first_tests or one.tests
         if one.tree is not None:
@@ -164,7 +167,7 @@ class _Builder:
                 :_MOST_NAMED
             ],
             commit=row.commit.commit if row.commit else None,
-            commit_holds=row.commit.holds[:_MOST_NAMED] if row.commit else (),
+            commit_holds=row.commit.holds[:_MOST_HELD] if row.commit else (),
             commits=max(0, row.commits or 0) + (row.commit is not None),
             pushed=row.push is not None,
             agent=(row.agent or "")[:_LONGEST_WORD],
@@ -284,12 +287,15 @@ class _Builder:
     def _completed(self, place: int, waits: Sequence[Span]) -> IterationSummary:
         """Return an iteration with its waits, and with how the run went on after it."""
         one = self._iterations[place]
+        holder = self._holders.get(one.number)
         own = [span for span in waits if span.iteration == one.number]
         failed = sentences.failure_note(one, self._iterations[place + 1 :], self._run.status)
         return replace(
             one,
             waited=sum(span.seconds for span in own),
             notes=(*([failed] if failed else ()), *one.notes),
+            held_by=holder and holder.number,
+            held_in=holder and holder.commit,
         )
 
     def _pauses(self, waits: Sequence[Span]) -> list[Span]:

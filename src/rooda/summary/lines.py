@@ -5,6 +5,7 @@ Names of files, commands and words of the agent are in them as they are: a view 
 
 from collections.abc import Iterator
 
+from rooda.loop.commit_message import named_iterations
 from rooda.summary.labels import (
     WAIT_NAMES,
     WORK_NAMES,
@@ -133,10 +134,22 @@ def files_of(one: IterationSummary) -> str:
 
 
 def commit_of(one: IterationSummary) -> str:
-    """Return the commit of rooda, or how many the agent made."""
+    """Return the commit of rooda, the later one with the work, or how many the agent made."""
     if one.commit_holds:
         return f"{short(one.commit)} (with {', '.join(map(str, one.commit_holds))})"
+    if short(one.held_in):
+        return f"in {short(one.held_in)}"
     return short(one.commit) or (f"{one.commits} by agent" if one.commits else "")
+
+
+def holding_of(one: IterationSummary) -> str:
+    """Return which commit contains work of several iterations; "" if none of this one does."""
+    if one.commit_holds and short(one.commit):
+        others = named_iterations(one.commit_holds)
+        return f"{short(one.commit)} also contains the work of {others} (failed)"
+    if short(one.held_in):
+        return f"{short(one.held_in)}, the commit of iteration {one.held_by}, contains its work"
+    return ""
 
 
 def cost_of(one: IterationSummary) -> str:

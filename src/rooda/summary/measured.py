@@ -30,4 +30,9 @@ def measured_brief(run: RunBrief) -> dict[str, Any]:
 
 def measured_iteration(one: IterationSummary) -> dict[str, Any]:
     """Return what the object of an iteration has more."""
-    return {"wall_seconds": one.wall, "waited_seconds": one.waited}
+    return {
+        "wall_seconds": one.wall,
+        "waited_seconds": one.waited,
+        "held_by": one.held_by,
+        "held_in": one.held_in,
+    }

@@ -143,6 +143,8 @@ class IterationSummary(Struct, frozen=True, kw_only=True):
     tree_before: str | None = None
     is_kept: bool = False  # rooda kept a snapshot of that tree
     commit_holds: tuple[int, ...] = ()  # failed iterations whose work is in the commit
+    held_by: int | None = None  # a later iteration, whose commit contains the work of this one
+    held_in: str | None = None  # that commit
 
     @property
     def confirmation(self) -> str:

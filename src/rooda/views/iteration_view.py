@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from rooda.agents.failure_kinds import known_kind
 from rooda.iteration.progress import without_signals
 from rooda.iteration.types import IterationResult
-from rooda.loop.commit_message import named_iterations
 from rooda.record.rows import EarlierAttempt, IterationRow
 from rooda.summary import lines
 from rooda.summary.labels import brief_number, date_and_time
@@ -99,9 +98,9 @@ def _commit(row: IterationRow, one: IterationSummary) -> Iterator[tuple[str, str
     """Yield what the loop did with the work."""
     if (commit := row.commit) is not None:
         first, _, _ = commit.message.partition("\n")
-        others = named_iterations(commit.holds) if commit.holds else ""
-        with_others = f" (with the work of {others})" if others else ""
-        yield "Commit", f"{short(commit.commit)} {first}{with_others}"
+        yield "Commit", f"{short(commit.commit)} {first}"
+    if holding := lines.holding_of(one):
+        yield "Work", holding
     if one.commits_of_agent > 0:
         yield "Commits", f"{one.commits_of_agent} by the agent"
     if (secrets := row.secrets_left_out) is not None:

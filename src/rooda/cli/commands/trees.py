@@ -36,6 +36,8 @@ from rooda.process.leftovers import RunTrace, stop_leftovers
 from rooda.process.runner import MARK
 from rooda.record.given_variables import given_variables
 from rooda.record.rows import RunRow
+from rooda.summary.build import summarize
+from rooda.summary.lines import holding_of
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
 from rooda.text.secret_values import names_a_secret
@@ -116,6 +118,8 @@ def diff(
     found = compared(run, span, snapshots.names(run), at_work=at_work)
     if at_work and span.last is None:
         click.echo(f"Run {run} is at work: its changes up to iteration {found.after}.", err=True)
+    if span.first is not None and span.first == span.last:
+        _tell_of_other_work(record, row, found.after)
     # A diff program or a converter in the repository's settings may be the agent's.
     command = snapshots.diff(
         run, found.before, found.after, "--no-ext-diff", "--no-textconv", *flags
@@ -133,6 +137,14 @@ def diff(
     through = () if unmasked or is_terminal() else own_module(_FILTER, *masked)
     with session.interrupts.deferred():
         return _shown(command, record.workspace, environ, session.interrupts, through)
+
+
+def _tell_of_other_work(record: Recorded, row: RunRow, iteration: str) -> None:
+    """Name the commit that contains more than this iteration, or its work with that of others."""
+    summary = summarize(row, record.iterations(row.run), datetime.now().astimezone())
+    for one in summary.iterations:
+        if str(one.number) == iteration and (holding := holding_of(one)):
+            click.echo(f"Iteration {iteration}: {holding}.", err=True)
 
 
 def _pager(tools: Tools) -> str:
