@@ -26,7 +26,7 @@ def next_hint(run: RunSummary) -> str:
     if run.status == Status.SUCCESS:
         if run.is_doubtful:
             return (
-                "Tasks are open, but rooda can't resume a run that ended as success: start a new "
+                "Tasks are left, but rooda can't resume a run that ended as success: start a new "
                 "one. With `done_when: tasks`, rooda refuses SUCCESS while tasks are open."
             )
         return "A run that ended as success has nothing to resume."
