@@ -357,8 +357,8 @@ def test_blocked_task_is_passed_over_and_named_at_the_end(planned: Ralphs) -> No
     assert warning.endswith(' open="Write the file" blocked="Read the file"')
     assert "Open Tasks: Write the file\nBlocked Tasks: Read the file\n" in planned.log()
     why = planned.rooda("why").out
-    assert "\nTasks of the plan that are open: Write the file\n" in why
-    assert "\nTasks of the plan that are blocked: Read the file\n" in why
+    left = "1 open in .ralph/implementation_plan.md: Write the file; 1 blocked: Read the file"
+    assert f"\nTasks: 0 of 2 tasks; {left}\n" in why
 
 
 @pytest.mark.thorough

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from rooda.agents.failure_kinds import FailureKind
+from rooda.loop.run_events import TasksLeft
 from rooda.notify.message import (
     Named,
     blocked_message,
@@ -24,6 +25,7 @@ from rooda.summary.model import (
     RunSummary,
     TestCounts,
 )
+from rooda.tasks.standing import TaskCount
 from support.happenings import ABORTED, BLOCKED, EVIL, FAILURE, SUCCEEDED, WAIT, failed
 
 RUN = "20260301-230000-abcdef"
@@ -154,3 +156,26 @@ def test_a_line_of_megabytes_is_cut() -> None:
     )
     assert len(message.title) <= 120
     assert len(message.body) < 1000
+
+
+def test_success_with_open_tasks_is_a_warning() -> None:
+    tasks, left = TaskCount(14, 20), TasksLeft((EVIL, "@all http://x", "C", "D"), (), "PLAN.md")
+    run = replace(SUMMARY, rule="signal", tasks=tasks, tasks_left=left)
+    message = end_message(NAMED, replace(SUCCEEDED, tasks=tasks), run)
+    assert message.title == "rooda: shop: build: ended as success, 14 of 20 tasks"
+    assert message.kind == "warning"
+    lines = message.body.splitlines()
+    (line,) = [one for one in lines if one.startswith("Tasks: ")]
+    assert line.startswith("Tasks: 14 of 20 tasks; 6 open in PLAN.md: a")
+    assert line.endswith("\uff20all http:/ /x, C, 3 more")
+    assert line == inert(line)
+    assert "Agent says: Implemented the basket" in lines
+    assert end_message(NAMED, replace(SUCCEEDED, tasks=tasks), None).kind == "warning"
+
+
+def test_success_with_all_tasks_done_is_a_success() -> None:
+    tasks = TaskCount(20, 20)
+    run = replace(SUMMARY, rule="signal", tasks=tasks)
+    message = end_message(NAMED, replace(SUCCEEDED, tasks=tasks), run)
+    assert (message.title, message.kind) == ("rooda: shop: build: ended as success", "success")
+    assert "Tasks: 20 of 20 tasks" in message.body.splitlines()

@@ -10,7 +10,18 @@ from rooda.report.make import as_json
 from rooda.report.markdown_report import markdown, words
 from rooda.summary.build import summarize
 from support.hostile import TEXTS
-from support.nights import START, STEP, at, checked, failed, iteration, night, results, sha
+from support.nights import (
+    START,
+    STEP,
+    at,
+    checked,
+    doubtful_night,
+    failed,
+    iteration,
+    night,
+    results,
+    sha,
+)
 
 
 def text_of(run: RunRow, *rows: IterationRow) -> str:
@@ -99,3 +110,17 @@ def test_json_is_the_summary() -> None:
     assert found["iterations"][0]["headline"] == "\udcff"
     assert found["tests_last"]["passed"] == 4
     assert found["times"]["agent"] == 500.0
+
+
+def test_success_with_open_tasks_has_a_warning_below_the_proof() -> None:
+    row, rows = doubtful_night()
+    lines = text_of(row, *rows).splitlines()
+    assert lines[0] == "# tabq: success, 14 of 20 tasks"
+    proof = next(at for at, line in enumerate(lines) if line.startswith("- **Proof**"))
+    assert lines[proof + 1].startswith(
+        "- **Tasks**: **Warning**: 14 of 20 tasks; 6 open in PLAN.md"
+    )
+    found = json.loads("".join(as_json(summarize(row, rows, START))))
+    assert found["tasks"] == {"done": 14, "total": 20, "blocked": 0}
+    assert found["tasks_left"]["open"][0] == "Parse dates"
+    assert [one["tasks"]["done"] for one in found["iterations"]] == [13, 14]

@@ -19,9 +19,22 @@ from rooda.report.untrusted import plain_line, plain_text
 from rooda.summary.build import summarize
 from rooda.summary.labels import brief_duration, brief_number, clock
 from rooda.summary.model import RunSummary
+from rooda.tasks.standing import TaskCount
 from support.hostile import TEXTS
 from support.hostile_nights import hostile_night
-from support.nights import RUN, START, STEP, at, checked, failed, iteration, night, results, sha
+from support.nights import (
+    RUN,
+    START,
+    STEP,
+    at,
+    checked,
+    doubtful_night,
+    failed,
+    iteration,
+    night,
+    results,
+    sha,
+)
 from support.pages import Page, browser, opened
 
 CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
@@ -64,6 +77,27 @@ def test_iteration_shows_the_notes_of_the_user_as_text(tmp_path: Path) -> None:
     page = text_of(summary(night(), row), tmp_path)
     assert "<dt>Your note</dt><dd><bdi>use &lt;b&gt;tabs&lt;/b&gt; please</bdi></dd>" in page
     assert "<dt>Your notes</dt><dd>2 more in the prompt</dd>" in page
+
+
+@pytest.mark.parametrize(
+    "tasks,heading,mark",
+    [
+        (TaskCount(14, 20), 'class="warn"', 'class="warn pf"'),
+        (TaskCount(20, 20), 'class="good"', 'class="good pf"'),
+    ],
+)
+def test_tasks_are_beside_the_proof_and_open_ones_are_a_warning(
+    tmp_path: Path, tasks: TaskCount, heading: str, mark: str
+) -> None:
+    row, rows = doubtful_night(tasks=tasks, **({} if tasks.open else {"tasks_left": None}))
+    page = text_of(summary(row, *rows), tmp_path)
+    assert f'<h1 id="h" {heading}>' in page
+    facts = page.partition("<dt>Proof</dt>")[2].partition("<dt>Next</dt>")[0]
+    assert mark in facts.partition("<dt>Tasks</dt>")[2]
+    assert f"<b>{tasks.words}</b>" in facts
+    assert ("6 open in PLAN.md: Parse dates, Print dates" in facts) is bool(tasks.open)
+    assert "<dt>Tasks</dt><dd>13 of 20 tasks</dd>" in page, "of an iteration"
+    assert "<dt>Tasks</dt>" not in text_of(good_night(), tmp_path)
 
 
 def hostile_summary(folder: Path) -> RunSummary:

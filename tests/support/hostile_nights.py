@@ -6,11 +6,13 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from rooda.iteration.types import IterationResult
+from rooda.loop.run_events import TasksLeft
 from rooda.loop.work_events import CommitFailed, SnapshotTaken, VerifyEnded
 from rooda.process.events import NamedProcess
 from rooda.record.rows import IterationRow, RecordedSetting, RecordedWait, RunRow
 from rooda.record.run_folders import iteration_folder
 from rooda.record.store import Store
+from rooda.tasks.standing import TaskCount
 from rooda.workspace.state_folder import STDOUT
 from rooda.workspace.tree_changes import LineCount, LineCounts
 from support.hostile import TEXTS
@@ -29,6 +31,8 @@ def hostile_night(folder: Path, texts: Sequence[str] = TEXTS) -> tuple[RunRow, l
         status="aborted",
         rule="hook",
         settings=(RecordedSetting("loop.failure_threshold", everything, everything),),
+        tasks=TaskCount(1, 1 + 2 * len(texts), len(texts)),
+        tasks_left=TasksLeft(tuple(texts), tuple(texts), texts[0]),
         waits=(
             RecordedWait(
                 2, "limit", everything, everything, at(900), 99, waited=99.0, started_at=at(800)

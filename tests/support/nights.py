@@ -9,10 +9,12 @@ from msgspec.structs import replace
 from rooda.agents.agent_report import Tokens
 from rooda.iteration.types import IterationResult
 from rooda.loop.iteration_events import Segment, SegmentKind
+from rooda.loop.run_events import TasksLeft
 from rooda.loop.work_events import Committed, SnapshotTaken, VerifyEnded
 from rooda.record.rows import IterationRow, RecordedSetting, RunRow
 from rooda.record.run_folders import iteration_folder
 from rooda.record.store import Store
+from rooda.tasks.standing import TaskCount
 from rooda.testresults.results import TestDetail, TestResults, TestStatus
 from rooda.workspace.state_folder import STDOUT
 from rooda.workspace.tree_changes import LineCount, LineCounts
@@ -117,6 +119,21 @@ def failed(number: int, kind: str, reason: str, **more: Any) -> IterationRow:
     """Return a failed iteration without a commit."""
     usual: dict[str, Any] = {"status": "failed", "verdict": "failure", "kind": kind}
     return iteration(number, **(usual | {"reason": reason, "commit": None} | more))
+
+
+def doubtful_night(**more: Any) -> tuple[RunRow, list[IterationRow]]:
+    """Return a night whose agent signaled SUCCESS with 6 of 20 tasks open."""
+    names = ("Parse dates", "Print dates", "Round dates", "Sort", "Filter", "Group")
+    usual: dict[str, Any] = {
+        "tasks": TaskCount(14, 20),
+        "tasks_left": TasksLeft(names, (), "PLAN.md"),
+        "ended_at": at(2 * STEP),
+    }
+    claim = "All tasks are done"
+    last = iteration(2, results(5), signal="SUCCESS", verdict="done", headline=claim)
+    rows = [iteration(1, results(4), tasks=TaskCount(13, 20)), last]
+    rows[1] = replace(last, tasks=TaskCount(14, 20))
+    return night(**(usual | more)), rows
 
 
 def keep_big_night(workspace: Path, iterations: int, size: int) -> None:

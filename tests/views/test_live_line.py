@@ -2,6 +2,7 @@
 
 import pytest
 
+from rooda.tasks.standing import TaskCount
 from rooda.text.widths import width
 from rooda.views.live_line import AgentActivity, Phase, RunStanding, live_line
 
@@ -82,3 +83,9 @@ def test_line_of_a_resumed_run_has_the_totals_of_the_whole_run() -> None:
 def test_line_before_the_first_iteration_has_no_number() -> None:
     line = live_line("", Phase("verifying", 0.0, ": make"), RunStanding(), None, 3725.0, 100)
     assert line == "verifying: make · 1h02m05s · total 1h02m"
+
+
+def test_line_has_the_tasks_before_the_iterations() -> None:
+    standing = RunStanding(good=3, cost=3.1, tasks=TaskCount(9, 14))
+    line = live_line("4/20", VERIFYING, standing, None, 2467.0, 160)
+    assert line.endswith(" · total 41m · 9 of 14 tasks · 3 good · $3.10")

@@ -18,7 +18,7 @@ from rooda.views.history_view import runs_text
 from rooda.views.iteration_view import iteration_text
 from rooda.views.run_view import Page, run_text
 from support.hostile import ALL
-from support.nights import STEP, at, checked, failed, iteration, night, results
+from support.nights import STEP, at, checked, doubtful_night, failed, iteration, night, results
 
 NOW = datetime.fromisoformat(at(5 * STEP))
 WAIT = RecordedWait(
@@ -148,3 +148,44 @@ def test_hostile_words_stay_on_their_line_and_send_nothing_to_the_terminal() -> 
     text += runs_text([brief_of(row, ALL, NOW)], page)
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200f]", text)
     assert len(text) < 100_000
+
+
+# -- tasks ---------------------------------------------------------------------------------------
+
+LEFT = "14 of 20 tasks; 6 open in PLAN.md: Parse dates, Print dates, Round dates, 3 more"
+
+
+def test_success_with_open_tasks_is_a_warning_beside_the_proof() -> None:
+    text = shown(*doubtful_night(), Page(paint=Painter(is_on=True)))
+    first, *others = text.splitlines()
+    assert first.startswith(f"{Color.WARNING}tabq: build ended as success (exit code 0)")
+    proof = next(at for at, line in enumerate(others) if "Proof" in line)
+    assert others[proof].startswith(f"{Color.GOOD}Proof")
+    assert others[proof + 1].startswith(f"{Color.WARNING}Tasks")
+    assert others[proof + 1].endswith(f" {LEFT}")
+
+
+def test_tasks_of_an_iteration_are_in_its_view_and_in_the_table() -> None:
+    row, rows = doubtful_night()
+    run = summarize(row, rows, NOW)
+    text = "".join(iteration_text(rows[1], run.iterations[1], run, AgentWords(""), Page()))
+    assert "\nTasks      14 of 20 tasks\n" in text
+    assert re.findall(r" (\d+/20) ", shown(row, rows)) == ["13/20", "14/20"]
+    narrow = shown(row, rows, Page(60))
+    assert "TASKS" not in narrow, "other columns are more important"
+
+
+def test_list_of_runs_shows_the_open_tasks_instead_of_the_claim_of_the_agent() -> None:
+    row, _ = doubtful_night()
+    page = Page(paint=Painter(is_on=True))
+    text = runs_text([brief_of(row, "All tasks are done", NOW)], page)
+    assert f"{Color.WARNING}success" in text
+    assert f"{Color.WARNING}14 of 20" in text
+    assert LEFT in text
+    assert "All tasks are done" not in text
+
+
+def test_run_without_a_task_file_shows_no_tasks() -> None:
+    row, rows = three()
+    assert "task" not in shown(row, rows).casefold()
+    assert "TASKS" not in runs_text([brief_of(row, "", NOW)], Page())

@@ -4,10 +4,10 @@ import pytest
 
 from rooda.summary.build import summarize
 from rooda.summary.model import RunSummary
-from rooda.text.colors import Painter
+from rooda.text.colors import Color, Painter
 from rooda.text.widths import width
 from rooda.watch.run_head import aged, head_text
-from support.nights import START, failed, iteration, night, results
+from support.nights import START, doubtful_night, failed, iteration, night, results
 from support.watched import at_work
 
 PLAIN = Painter()
@@ -65,3 +65,23 @@ def test_the_headline_fits_every_width(room: int, height: int) -> None:
         lines = head_text(run, room, height, PLAIN).splitlines()
         if room >= 40:
             assert all(width(line) <= room for line in lines)
+
+
+@pytest.mark.parametrize("height", [10, 24, 50])
+def test_success_with_open_tasks_is_a_warning_beside_the_proof(height: int) -> None:
+    row, rows = doubtful_night()
+    run = summarize(row, rows, START)
+    lines = head_text(run, 120, height, PLAIN).splitlines()
+    assert lines[0].startswith("! tabq: build ended as success (exit code 0)")
+    proof = next(at for at, line in enumerate(lines) if line.startswith("Proof"))
+    assert lines[proof + 1].split(maxsplit=1)[1].startswith("14 of 20 tasks; 6 open in PLAN.md: ")
+    colored = head_text(run, 120, height, Painter(is_on=True))
+    assert colored.startswith(Color.WARNING)
+    assert f"{Color.WARNING}Tasks" in colored
+
+
+def test_run_at_work_shows_how_many_tasks_are_done() -> None:
+    _, rows = doubtful_night()
+    row = at_work(tasks=rows[0].tasks)
+    line = head_text(summarize(row, rows[:1], START), 120, 24, PLAIN).splitlines()[2]
+    assert line.startswith("13 of 20 tasks · iterations 1 (1 good, 0 failed)")

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rooda.web import sources as sources_module
 from rooda.workspace.state_folder import STATE_FOLDER
 from support.hostile import TEXTS
-from support.nights import RUN, STEP, at, checked, failed, iteration, night, results
+from support.nights import RUN, STEP, at, checked, doubtful_night, failed, iteration, night, results
 from support.pages import Page
 from support.web import Answer, Machine, ask, serving
 
@@ -45,6 +45,22 @@ def test_list_shows_runs_at_work_before_those_that_have_ended(machine: Machine) 
     assert page.index('data-part="ended"') < page.index(f"#/run/{ended}")
     for words in ("payments", "running", "41/41", "shop", "success", "13/13", "Finished step 3"):
         assert words in page, words
+
+
+def test_list_and_run_warn_of_a_success_with_open_tasks(machine: Machine) -> None:
+    tree = machine.tree("shop")
+    row, rows = doubtful_night()
+    machine.save(tree, row, *rows)
+    page = text_of(machine, "/api/runs")
+    assert '<span class="st warn">' in page
+    assert '<use href="#warn"/>' in page
+    assert '<span class="hl warn"><bdi>14 of 20 tasks; 6 open in PLAN.md: Parse dates' in page
+    assert '14/20<span class="u"> tasks</span>' in page
+    assert "All tasks are done" not in page
+    (address,) = re.findall('href="#/run/([^"]+)"', page)
+    page = text_of(machine, f"/api/run/{address}")
+    assert '<h1 id="h" class="warn">' in page
+    assert "<b>14 of 20 tasks</b></span> <bdi>6 open in PLAN.md: Parse dates" in page
 
 
 def test_list_of_a_machine_without_runs_says_how_to_start_one(machine: Machine) -> None:

@@ -15,6 +15,7 @@ from rooda.loop.run_events import RunEnded
 from rooda.loop.stops import recorded_reason
 from rooda.loop.waits import AgentHold
 from rooda.record.rows import IterationRow
+from rooda.tasks.standing import TaskCount
 from rooda.text.controls import storable
 from rooda.text.plain_files import replace_file
 
@@ -61,6 +62,7 @@ class RunOutcome(Struct, frozen=True):
     last: LastAttempt | None = None
     limit: AgentHold | None = None
     retry_in: float | None = None  # seconds that a paused run would have waited for its next try
+    tasks: TaskCount | None = None  # of the task file
     problems: tuple[str, ...] = ()  # why the run could not start
     format: int = FORMAT
 
@@ -119,6 +121,7 @@ class OutcomeKeeper:
             last=last,
             limit=ended.limit,
             retry_in=ended.retry_in,
+            tasks=ended.tasks,
         )
 
 

@@ -11,10 +11,11 @@ from msgspec import Struct
 from rooda.loop.agent_events import WaitStarted
 from rooda.loop.iteration_events import IterationEnded
 from rooda.loop.run_events import RunEnded
-from rooda.loop.state import Status
 from rooda.summary.labels import money_of
 from rooda.summary.lines import iterations_line, outcome_line, proof_line, tests_line
 from rooda.summary.model import NextCommand, RunSummary
+from rooda.summary.open_tasks import tasks_line
+from rooda.text.colors import Color
 from rooda.text.controls import clean
 from rooda.text.times import format_duration
 
@@ -58,13 +59,15 @@ def _text(lines: list[str]) -> str:
     return "\n".join(line for one in lines if (line := inert(one)))
 
 
-_KINDS = {Status.SUCCESS: "success", Status.ABORTED: "failure"}
+_KINDS = {Color.GOOD: "success", Color.BAD: "failure"}
 
 
 def end_message(named: Named, ended: RunEnded, run: RunSummary | None) -> Message:
     """Return the message about the end of a run. `run` is None if the record can't be read."""
-    title = named.title(f"ended as {ended.status}")
-    kind = _KINDS.get(ended.status, "warning")
+    kind = _KINDS.get(ended.tone or Color.WARNING, "warning")
+    is_doubtful = run is not None and run.is_doubtful
+    tasks = f", {ended.tasks.words}" if is_doubtful and ended.tasks else ""
+    title = named.title(f"ended as {ended.status}{tasks}")
     if run is None:
         return Message(title, _text(ended.as_text().split("\n")), kind)
     lines = [
@@ -73,8 +76,9 @@ def end_message(named: Named, ended: RunEnded, run: RunSummary | None) -> Messag
         f"Iterations: {iterations_line(run)}",
         _named("Tests", tests_line(run)),
         f"Proof: {proof_line(run.proof)}",
+        _named("Tasks", tasks_line(run)),
         _named("Cost", money_of(run)),
-        _named("Done last", run.headline),
+        _named("Agent says" if is_doubtful else "Done last", run.headline),
         _named("Agent says", run.closing),
         *_next(run),
     ]

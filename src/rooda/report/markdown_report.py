@@ -16,6 +16,7 @@ from rooda.summary.labels import (
 )
 from rooda.summary.lines import commit_of
 from rooda.summary.model import IterationSummary, ProofState, RunSummary, TestCounts
+from rooda.summary.open_tasks import tasks_line
 from rooda.summary.sentences import MOST_NOTES, short, title_of, what_failed
 from rooda.text.numbers import money
 from rooda.text.times import format_duration
@@ -55,13 +56,16 @@ def _block(text: str) -> list[str]:
 
 
 def _head(run: RunSummary) -> Iterator[str]:
-    yield f"# {words(run.project)}: {words(run.status)}"
+    tasks = f", {run.tasks.words}" if run.is_doubtful and run.tasks else ""
+    yield f"# {words(run.project)}: {words(run.status)}{tasks}"
     yield ""
     until = day(run.ended_at) if run.ended_at else f"now ({day(run.made_at)})"
     yield f"Run {_code(run.run)} of {words(run.procedure)}, {day(run.started_at)} to {until}."
     yield ""
     yield f"- **Rule**: {words(run.rule_text, 1000)}"
     yield f"- **Proof**: {_proof(run)}"
+    if tasks := words(tasks_line(run), 1000):
+        yield f"- **Tasks**: {'**Warning**: ' if run.is_doubtful else ''}{tasks}"
     if run.closing:
         said = words(run.closing, 1000)
         yield f"- **Agent says** (iteration {run.closing_iteration}, not checked by rooda): {said}"

@@ -25,12 +25,13 @@ from rooda.summary.labels import (
     times_of,
 )
 from rooda.summary.model import IterationSummary, RunSummary, Span, SpanKind
+from rooda.summary.open_tasks import left_words
 from rooda.summary.sentences import MOST_NOTES, title_of, what_failed
 from rooda.text.times import format_duration
 
 _MOST_ROWS = 400  # iterations in the list
 _MOST_FILES = 12  # of an iteration
-TONES = {"success": "good", "aborted": "fail", "interrupted": "warn", "max-iters": "warn"}
+_TONES = {"success": "good", "aborted": "fail", "interrupted": "warn", "max-iters": "warn"}
 _WAITED = {
     SpanKind.LIMIT: "waited {} for the usage limit",
     SpanKind.OUTAGE: "waited {} for the end of an outage",
@@ -42,6 +43,11 @@ _WAITED = {
 # The name of a class, the number of lines, and the pixels of the widest page that uses them.
 _SHAPES = (("w1", 1, 1120.0), ("w2", 2, 720.0), ("w4", 4, 358.0))
 _FEW = 8  # iterations for which one line is enough
+
+
+def tone_of(status: str, *, is_doubtful: bool) -> str:
+    """Return the class of an outcome; a success that leaves tasks open is a warning."""
+    return "warn" if is_doubtful else _TONES.get(status, "now")
 
 
 def page(run: RunSummary, reader: DetailReader) -> Iterator[str]:
@@ -81,7 +87,8 @@ def values(run: RunSummary, at: str = "#i") -> dict[str, Any]:
         "at": at,
         "proof": run.proof,
         "version": __version__,
-        "tone": TONES.get(run.status, "now"),
+        "tone": tone_of(run.status, is_doubtful=run.is_doubtful),
+        "tasks_left": left_words(run),
         "lines": [one for one in shapes if one[1]],
         "plots": plots(run),
         "titles": {one.number: _title(one) for one in run.iterations},

@@ -7,7 +7,9 @@ from msgspec import Struct
 from rooda.iteration.iteration_history import HistorySummary
 from rooda.loop.state import Status
 from rooda.record.rows import RunRow, moment_of
+from rooda.summary.open_tasks import is_doubtful, known_count, tasks_line
 from rooda.summary.timeline import end_of, limited, waits_of
+from rooda.tasks.standing import TaskCount
 from rooda.text.controls import one_line
 
 _LONGEST = 500  # characters of a reason or a headline
@@ -29,6 +31,13 @@ class RunBrief(Struct, frozen=True):
     cost: float | None
     headline: str  # of the last good iteration
     why: str  # the reason of the end; of a run that is good or at work, what it did last
+    tasks: TaskCount | None = None  # of the task file
+    is_doubtful: bool = False  # a success by the word of the agent, while tasks are open
+
+    @property
+    def tasks_done(self) -> str:
+        """`14 of 20`; "" without a task file."""
+        return f"{self.tasks.done} of {self.tasks.total}" if self.tasks else ""
 
 
 def brief_of(run: RunRow, headline: str, now: datetime) -> RunBrief:
@@ -41,6 +50,9 @@ def brief_of(run: RunRow, headline: str, now: datetime) -> RunBrief:
     seconds = None if end is None else limited(end)
     is_bad = run.status not in (Status.SUCCESS, Status.RUNNING)
     reason = (run.ended_because or "")[:_LONGEST]
+    why = reason if is_bad else headline[:_LONGEST] or reason
+    if doubtful := is_doubtful(run):
+        why = tasks_line(run)  # the agent's headline may claim that all is done
     return RunBrief(
         run=run.run,
         procedure=run.procedure[:_LONGEST],
@@ -54,5 +66,7 @@ def brief_of(run: RunRow, headline: str, now: datetime) -> RunBrief:
         checked=limited(run.verify_seconds),
         cost=None if run.cost is None else limited(run.cost),
         headline=headline[:_LONGEST],
-        why=one_line(reason if is_bad else headline[:_LONGEST] or reason),
+        why=one_line(why),
+        tasks=known_count(run.tasks),
+        is_doubtful=doubtful,
     )

@@ -27,6 +27,7 @@ from rooda.summary.model import (
     VerifySummary,
 )
 from rooda.summary.next_commands import next_commands, next_hint
+from rooda.summary.open_tasks import known_count, known_names
 from rooda.summary.timeline import end_of, limited, pauses, seconds_between, spans_of, waits_of
 from rooda.text.controls import one_line
 
@@ -181,6 +182,7 @@ class _Builder:
             tests_lost=row.tests_lost.loss.words[:_LONGEST_TEXT] if row.tests_lost else "",
             successes=max(0, row.successes or 0),
             confirm=max(1, row.confirm or 1),
+            tasks=known_count(row.tasks),
             is_unchecked=row.verify is None and self._has_verify,
             hooks_failed=tuple(one.hook for one in row.hooks if one.error),
             spans=spans,
@@ -267,6 +269,8 @@ class _Builder:
             times=_times(run, iterations, spans),
             spans=tuple(spans),
             proof=sentences.proof_of(iterations, run.baseline),
+            tasks=known_count(run.tasks),
+            tasks_left=known_names(run.tasks_left),
             closing=last.reason.partition(": ")[2] if last and is_blocked else "",
             closing_iteration=last.number if last and is_blocked else None,
             notes=sentences.most_important(iterations),

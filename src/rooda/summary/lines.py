@@ -172,6 +172,11 @@ def headline_of_row(one: IterationSummary) -> str:
     return one.reason or one.headline
 
 
+def tasks_of(one: IterationSummary) -> str:
+    """Return `14/20`; "" without a task file."""
+    return f"{one.tasks.done}/{one.tasks.total}" if one.tasks else ""
+
+
 def signal_of(one: IterationSummary) -> str:
     """Return the signal of the agent; with `signals.confirm` also which one in a row it is."""
     again = f" ({one.confirmation} in a row)" if one.successes else ""

@@ -10,7 +10,10 @@ from enum import StrEnum
 from msgspec import Struct
 
 from rooda.agents.agent_report import Tokens
+from rooda.loop.run_events import TasksLeft
 from rooda.process.events import NamedProcess
+from rooda.summary import open_tasks
+from rooda.tasks.standing import TaskCount
 
 SCHEMA_VERSION = 1
 
@@ -132,6 +135,7 @@ class IterationSummary(Struct, frozen=True, kw_only=True):
     tests_lost: str = ""  # what happened to the tests since the last verify, with names
     successes: int = 0  # iterations in a row with SUCCESS, if the run asks for several
     confirm: int = 1  # how many it asks for (`signals.confirm`)
+    tasks: TaskCount | None = None  # of the task file, after the agent
     is_unchecked: bool = False  # the run has a verify command, which did not run after it
     hooks_failed: tuple[str, ...] = ()
     stopped: tuple[NamedProcess, ...] = ()  # processes that rooda had to stop
@@ -227,6 +231,8 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     times: dict[SpanKind, float] = {}
     spans: tuple[Span, ...] = ()  # waits and pauses, which belong to the run
     proof: Proof = Proof(ProofState.NOT_CHECKED)
+    tasks: TaskCount | None = None  # of the task file, after the last iteration
+    tasks_left: TasksLeft | None = None  # the first names of tasks that are left at the end
     closing: str = ""  # the agent's last words after FAILURE
     closing_iteration: int | None = None
     notes: tuple[Note, ...] = ()
@@ -238,6 +244,11 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     def is_running(self) -> bool:
         """Whether the run is at work."""
         return self.status == "running"
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the run is a success by the word of the agent, while tasks are open."""
+        return open_tasks.is_doubtful(self)
 
     @property
     def headline(self) -> str:

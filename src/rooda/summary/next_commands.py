@@ -24,6 +24,11 @@ def next_hint(run: RunSummary) -> str:
     if run.is_running:
         return "The run is at work; this is how it stands now."
     if run.status == Status.SUCCESS:
+        if run.is_doubtful:
+            return (
+                "Tasks are left, but rooda can't resume a run that ended as success: start a new "
+                "one. With `done_when: tasks`, rooda refuses SUCCESS while tasks are open."
+            )
         return "A run that ended as success has nothing to resume."
     last = run.iterations[-1] if run.iterations else None
     if last is not None and last.kind == "signal":

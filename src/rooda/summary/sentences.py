@@ -17,6 +17,7 @@ from rooda.loop.work_events import BaselineEnded, VerifyEnded
 from rooda.record.rows import RunRow, moment_of
 from rooda.summary.labels import clock, date_and_time
 from rooda.summary.model import IterationSummary, Note, Proof, ProofState
+from rooda.summary.open_tasks import still_open
 from rooda.testresults.census import TestLoss
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
@@ -75,7 +76,8 @@ def _completed(run: RunRow, last: IterationSummary) -> str:
     checked = ", and verify passed after it" if last.verify else ""
     if last.clean_check:
         checked += " and in a clean copy" if checked else ", and a check passed in a clean copy"
-    return f"The agent signaled {last.signal} in iteration {last.number}{of}{again}{checked}."
+    signaled = f"The agent signaled {last.signal} in iteration {last.number}{of}{again}{checked}."
+    return f"{signaled} {still_open(run)}".rstrip()
 
 
 def _at_maximum(number: int, last: IterationSummary | None) -> str:

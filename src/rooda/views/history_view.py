@@ -17,6 +17,7 @@ _COLUMNS = (
     Column("PROCEDURE", 3),
     Column("STATUS"),
     Column("ITERATIONS", 2),
+    Column("TASKS", 3),
     Column("TIME", 1, is_right=True),
     Column("WAITED", 5, is_right=True),
     Column("VERIFY", 7, is_right=True),
@@ -35,12 +36,14 @@ def runs_text(runs: Sequence[RunBrief], page: Page, trees: Sequence[str] = ()) -
 
 
 def _row(run: RunBrief) -> tuple[Cell, ...]:
+    color = status_color(run.status, is_doubtful=run.is_doubtful)
     return (
         Cell(run.run, Color.NAME),
         Cell(date_and_time(run.started_at)),
         Cell(run.procedure),
-        Cell(run.status, status_color(run.status)),
+        Cell(run.status, color),
         Cell(_counts(run)),
+        Cell(run.tasks_done, color if run.is_doubtful else None),
         Cell("" if run.seconds is None else brief(run.seconds)),
         Cell(brief(run.waited) if run.waited else ""),
         Cell(brief(run.checked) if run.checked else ""),

@@ -80,6 +80,8 @@ def _numbers(row: IterationRow, one: IterationSummary) -> Iterator[tuple[str, st
         yield "Files", files
     if tests := lines.tests_of(one):
         yield "Tests", tests
+    if one.tasks:
+        yield "Tasks", one.tasks.words
 
 
 def _checks(_: IterationRow, one: IterationSummary) -> Iterator[tuple[str, str]]:

@@ -1,9 +1,9 @@
 """The live line: what the run does now, for how long, and how it stands.
 
 The parts are in the order of their importance: the iteration and its phase, the time of the phase,
-the time of the run, its good and failed iterations, its cost. On a narrow terminal, the words about
-the phase are cut first, down to a few columns, and then the last parts are left out. A wide
-terminal also has room for less important parts.
+the time of the run, its tasks, its good and failed iterations, its cost. On a narrow terminal, the
+words about the phase are cut first, down to a few columns, and then the last parts are left out. A
+wide terminal also has room for less important parts.
 """
 
 import re
@@ -27,6 +27,7 @@ from rooda.loop.work_events import (
     VerifyEnded,
 )
 from rooda.process.events import Output, ProcessStarted, Tick
+from rooda.tasks.standing import TaskCount
 from rooda.text.controls import one_line
 from rooda.text.event import Event
 from rooda.text.numbers import approximate_size, money
@@ -75,19 +76,20 @@ class AgentActivity(Struct, frozen=True):
 
 
 class RunStanding(Struct, frozen=True):
-    """How the run stands: the iterations that have ended, and what they cost."""
+    """How the run stands: the iterations that have ended, what they cost, and its tasks."""
 
     good: int = 0
     failed: int = 0
     cost: float = 0.0
     elapsed_before: float = 0.0  # seconds that a resumed run was at work before
+    tasks: TaskCount | None = None  # of the task file
 
     def after(self, ended: IterationEnded) -> "RunStanding":
         """Return the standing after an iteration."""
         cost = self.cost if ended.usage is None else self.cost + (ended.usage.cost or 0.0)
         good = self.good + ended.verdict.is_good
         failed = self.failed + (ended.verdict in (Verdict.FAILURE, Verdict.ABORT))
-        return replace(self, good=good, failed=failed, cost=cost)
+        return replace(self, good=good, failed=failed, cost=cost, tasks=ended.tasks)
 
     def counts(self) -> str:
         """Return `3 good, 1 failed`."""
@@ -110,6 +112,7 @@ def live_line(
         phase.time(now),
         "" if since is None else f"outage for {_clock(now - since)}",
         f"total {_rough(now + standing.elapsed_before)}",
+        standing.tasks.words if standing.tasks else "",
         standing.counts(),
         money(cost) if cost else "",
     ]
@@ -195,7 +198,7 @@ class LiveLine(Struct):
     def start_run(self, event: RunStarted, _: Stamped) -> None:
         """Note how a resumed run stands."""
         cost, elapsed = event.cost_before, event.elapsed_before
-        self.standing = RunStanding(cost=cost, elapsed_before=elapsed)
+        self.standing = RunStanding(cost=cost, elapsed_before=elapsed, tasks=event.tasks)
 
     def start_iteration(self, event: IterationStarted, stamped: Stamped) -> None:
         """Begin the line of an iteration."""

@@ -10,6 +10,7 @@ from rooda.record.given_flags import masked_flags
 from rooda.record.rows import RunRow
 from rooda.summary import lines
 from rooda.summary.model import IterationSummary, NextCommand, ProofState, RunSummary
+from rooda.summary.open_tasks import tasks_line
 from rooda.summary.sentences import MOST_NOTES
 from rooda.text.colors import Color, Painter
 from rooda.text.controls import one_line, shown_words
@@ -30,7 +31,7 @@ PROOF_COLORS = {
 }
 _NOTE = {True: Color.BAD, False: Color.WARNING}
 _BAD = ("aborted", "failed", "timed_out")
-# The first to give way on a narrow terminal is the commit.
+# The first to give way on a narrow terminal are the tasks.
 _COLUMNS = (
     Column("NO", is_right=True),
     Column("STATUS"),
@@ -40,6 +41,7 @@ _COLUMNS = (
     Column("TESTS", 2, is_right=True),
     Column("COST", 5, is_right=True),
     Column("COMMIT", 6),
+    Column("TASKS", 7, is_right=True),
     Column("HEADLINE"),
 )
 
@@ -75,8 +77,10 @@ class Page(Struct, frozen=True):
         return found
 
 
-def status_color(status: str) -> Color:
-    """Return the color of an outcome."""
+def status_color(status: str, *, is_doubtful: bool = False) -> Color:
+    """Return the color of an outcome; a success that leaves tasks open is a warning."""
+    if is_doubtful:
+        return Color.WARNING
     return Color.BAD if status in _BAD else _STATUS.get(status, Color.WARNING)
 
 
@@ -106,12 +110,14 @@ def run_facts(row: RunRow, run: RunSummary, page: Page, *, with_end: bool = True
 def _head(run: RunSummary, page: Page) -> str:
     sentence = paragraph(one_line(lines.outcome_line(run)), room=page.room)
     rule = paragraph(one_line(run.rule_text), room=page.room)
-    return page.paint(status_color(run.status), sentence.rstrip("\n")) + f"\n{rule}\n"
+    color = status_color(run.status, is_doubtful=run.is_doubtful)
+    return page.paint(color, sentence.rstrip("\n")) + f"\n{rule}\n"
 
 
 def _numbers(run: RunSummary) -> Iterator[tuple[str | Cell, str]]:
     yield "Run", run.run
     yield Cell("Proof", PROOF_COLORS[run.proof.state]), lines.proof_line(run.proof)
+    yield from task_lines(run)
     if run.closing:
         said = f"iteration {run.closing_iteration}, not checked by rooda"
         yield "Agent says", f"{run.closing} ({said})"
@@ -122,6 +128,12 @@ def _numbers(run: RunSummary) -> Iterator[tuple[str | Cell, str]]:
     yield "Changes", lines.changes_line(run)
     if cost := lines.cost_line(run):
         yield "Cost", cost
+
+
+def task_lines(run: RunSummary) -> Iterator[tuple[Cell, str]]:
+    """Yield how the tasks of the task file stand, with a name; nothing without a task file."""
+    if words := tasks_line(run):
+        yield Cell("Tasks", Color.WARNING if run.is_doubtful else None), words
 
 
 def iteration_table(iterations: Sequence[IterationSummary], page: Page) -> str:
@@ -141,6 +153,7 @@ def _row(one: IterationSummary) -> tuple[Cell, ...]:
         Cell(lines.counts(one.tests), Color.BAD if is_bad_test else None),
         Cell(lines.cost_of(one)),
         Cell(lines.commit_of(one), Color.NAME),
+        Cell(lines.tasks_of(one)),
         Cell(lines.headline_of_row(one), Color.BAD if one.is_failed else None),
     )
 
@@ -169,9 +182,6 @@ def _details(row: RunRow) -> Iterator[tuple[str, str]]:
     if (baseline := row.baseline) is not None:
         words = (f"verify {baseline.verdict}", baseline.error, baseline.counts)
         yield "Before", ", ".join(filter(None, words))
-    if row.tasks_left is not None:
-        for kind, names in row.tasks_left.lists():
-            yield "Tasks left", f"{kind}: {names}"
     groups = grouped_waits(row.waits or ())
     for group in groups[-_WAITS:]:
         yield "Waited", _wait_line(group)

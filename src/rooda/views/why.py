@@ -9,6 +9,7 @@ from rooda.agents.failure_kinds import known_kind
 from rooda.loop.stops import StopRule, known_rule
 from rooda.record.json_objects import iteration_object, run_object
 from rooda.record.rows import IterationRow, RunRow
+from rooda.summary.open_tasks import still_open, tasks_line
 from rooda.summary.sentences import waits_now
 from rooda.text.controls import one_line
 from rooda.text.times import format_duration
@@ -30,7 +31,8 @@ def of_run(run: RunRow, last: IterationRow | None, room: int | None) -> str:
     if run.status == "running":
         waits = waits_now(run)
         reason = one_line(run.waits[-1].reason) if waits and run.waits else ""
-        lines = [f"{name} is still running.", waits, f"Reason: {reason}" if reason else ""]
+        because = f"Reason: {reason}" if reason else ""
+        lines = [f"{name} is still running.", waits, because, _tasks(run)]
         return "\n".join(filter(None, lines)) + "\n" + _last(last)
     code = run.exit_code
     ended = f"ended as {run.status}" + ("" if code is None else f", exit code {code}")
@@ -39,18 +41,28 @@ def of_run(run: RunRow, last: IterationRow | None, room: int | None) -> str:
     if run.rule is None:
         lines.append("No rule decided: rooda itself was killed, or the machine went down.")
     else:
-        lines.append(f"Rule: {run.rule}. {rule.row.sentence if rule else ''}")
+        lines.append(f"Rule: {run.rule}. {_sentence(run, rule)}")
     if run.ended_because and run.rule is not None:
         lines.append(f"Reason: {one_line(run.ended_because)}")
-    if run.tasks_left is not None:
-        for kind, names in run.tasks_left.lists():
-            lines.append(f"Tasks of the plan that are {kind}: {one_line(names)}")
+    lines += filter(None, [_tasks(run)])
     if run.signal:
         lines.append(f"Signal to rooda: {run.signal}")
     lines += _waits(run)
     text = "\n".join(lines) + "\n"
     keys = (*(rule.row.settings if rule else ()), *(_keys(last) if last is not None else ()))
     return text + _last(last) + limits(run, keys, room)
+
+
+def _sentence(run: RunRow, rule: StopRule | None) -> str:
+    """What the rule means; a success that leaves tasks open is only a claim of the agent."""
+    if unfinished := still_open(run):
+        return f"The agent signaled that the work is done, but {unfinished}"
+    return rule.row.sentence if rule else ""
+
+
+def _tasks(run: RunRow) -> str:
+    words = tasks_line(run)
+    return f"Tasks: {words}" if words else ""
 
 
 def of_last(last: IterationRow) -> str:
@@ -185,7 +197,7 @@ def as_object(run: RunRow, one: IterationRow | None) -> dict[str, Any]:
     """The same for programs."""
     keys = (
         *("run", "procedure", "status", "rule", "reason", "exit_code", "signal", "waits"),
-        "tasks_left",
+        *("tasks", "tasks_left"),
     )
     whole = run_object(run)
     last = None if one is None else iteration_object(one)
@@ -219,4 +231,5 @@ _ITERATION_KEYS = (
     "clean_check",
     "successes",
     "confirm",
+    "tasks",
 )

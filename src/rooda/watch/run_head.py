@@ -13,11 +13,11 @@ from rooda.summary.model import ProofState, RunSummary
 from rooda.text.colors import Color, Painter
 from rooda.text.controls import one_line
 from rooda.text.widths import cut
-from rooda.views.run_view import PROOF_COLORS, Page, status_color
+from rooda.views.run_view import PROOF_COLORS, Page, status_color, task_lines
 from rooda.views.table import Cell, paragraph
 
 _MARKS = {"running": "\u25b6", "success": "\u2713", "aborted": "\u2717"}
-_OTHER_MARK = "\u25a0"
+_OTHER_MARK, _DOUBT = "\u25a0", "!"
 _LONGEST = 300  # characters of the agent's closing words
 _ROOMY = 30  # lines of a terminal that has room for more
 _LOW = 20  # lines of a terminal that has room for the numbers
@@ -34,17 +34,18 @@ def aged(run: RunSummary, seconds: float) -> RunSummary:
     return replace(run, seconds=run.seconds + seconds, iterations=(*before, last))
 
 
-def mark_of(status: str) -> str:
+def mark_of(status: str, *, is_doubtful: bool = False) -> str:
     """Return a sign for an outcome, for terminals without color."""
-    return _MARKS.get(status, _OTHER_MARK)
+    return _DOUBT if is_doubtful else _MARKS.get(status, _OTHER_MARK)
 
 
 def head_text(run: RunSummary, room: int, height: int, paint: Painter) -> str:
     """Return the headline of a run for a screen of `height` lines."""
     page = Page(room, paint)
-    sentence = f"{mark_of(run.status)} {one_line(lines.outcome_line(run))}"
+    doubt = run.is_doubtful
+    sentence = f"{mark_of(run.status, is_doubtful=doubt)} {one_line(lines.outcome_line(run))}"
     first = paragraph(sentence, room=room).rstrip("\n")
-    found = paint(status_color(run.status), paint(Color.TITLE, first)) + "\n"
+    found = paint(status_color(run.status, is_doubtful=doubt), paint(Color.TITLE, first)) + "\n"
     found += paragraph(one_line(run.rule_text), room=room)
     if run.is_running:
         return found + _numbers_line(run, room, paint)
@@ -65,6 +66,7 @@ def _numbers_line(run: RunSummary, room: int, paint: Painter) -> str:
     """Return the numbers on one line, for a small screen."""
     most = f" of at most {run.max_iterations}" if run.max_iterations else ""
     parts = (
+        run.tasks.words if run.is_running and run.tasks else "",
         f"iterations {lines.iterations_line(run)}{most}" if run.iterations else "",
         lines.cost_line(run),
         lines.changes_line(run) if run.files else "",
@@ -76,6 +78,7 @@ def _numbers_line(run: RunSummary, room: int, paint: Painter) -> str:
 def _proof(run: RunSummary) -> Iterator[tuple[str | Cell, str]]:
     if run.iterations or run.proof.state is not ProofState.NOT_CHECKED:
         yield Cell("Proof", PROOF_COLORS[run.proof.state]), lines.proof_line(run.proof)
+    yield from task_lines(run)
     if run.closing:
         words = run.closing[:_LONGEST] + ("..." if run.closing[_LONGEST:] else "")
         yield "Agent says", f"{words} (not checked by rooda)"

@@ -26,6 +26,7 @@ _COLUMNS = (
     Column("PROJECT"),
     Column("PROCEDURE", 3),
     Column("ITERATIONS", 2),
+    Column("TASKS", 3),
     Column("TIME", 1, is_right=True),
     Column("COST", 4, is_right=True),
     Column("STARTED", 5),
@@ -103,11 +104,14 @@ def list_text(runs: Sequence[ListedRun], room: int, paint: Painter) -> str:
 
 def _row(one: ListedRun) -> tuple[Cell, ...]:
     run = one.brief
+    mark = mark_of(run.status, is_doubtful=run.is_doubtful)
+    color = status_color(run.status, is_doubtful=run.is_doubtful)
     return (
-        Cell(f"{mark_of(run.status)} {run.status}", status_color(run.status)),
+        Cell(f"{mark} {run.status}", color),
         Cell(one.tree.name, Color.NAME),
         Cell(run.procedure),
         Cell(_counts(run)),
+        Cell(run.tasks_done, color if run.is_doubtful else None),
         Cell("" if run.seconds is None else brief(run.seconds)),
         Cell("" if run.cost is None else money(run.cost)),
         Cell(day(run.started_at)),

@@ -13,7 +13,10 @@ from rooda.record.database import NAME
 from rooda.record.record_reader import RecordReader
 from rooda.record.rows import StoreError
 from rooda.report.make import summary_of
+from rooda.report.page import tone_of
 from rooda.summary.model import RunSummary, TestCounts
+from rooda.summary.open_tasks import tasks_line
+from rooda.tasks.standing import TaskCount
 from rooda.text.masking import Masker
 from rooda.web.sources import Sources
 from rooda.workspace.known_trees import known_trees
@@ -43,7 +46,14 @@ class RunCard(Struct, frozen=True):
     failed: int
     tests: TestCounts | None
     cost: float | None
-    text: str  # what it did last, or why it ended
+    text: str  # what it did last, or why it ended; of a doubtful success, the tasks that are left
+    tasks: TaskCount | None = None  # of the task file
+    is_doubtful: bool = False  # a success by the word of the agent, while tasks are open
+
+    @property
+    def tone(self) -> str:
+        """The class of its state."""
+        return tone_of(self.status, is_doubtful=self.is_doubtful)
 
     @property
     def is_at_work(self) -> bool:
@@ -121,6 +131,7 @@ def _read(run: TreeRun, masker: Masker) -> RunCard | None:
 def card_of(run: RunSummary, at: TreeRun) -> RunCard:
     """Return the card of a run."""
     is_good = run.is_running or run.status == "success"
+    text = (run.headline or run.rule_text) if is_good else run.rule_text
     return RunCard(
         key=at.key,
         run=run.run,
@@ -135,5 +146,7 @@ def card_of(run: RunSummary, at: TreeRun) -> RunCard:
         failed=run.failed,
         tests=run.tests_last,
         cost=run.cost,
-        text=(run.headline or run.rule_text) if is_good else run.rule_text,
+        text=tasks_line(run) if run.is_doubtful else text,
+        tasks=run.tasks,
+        is_doubtful=run.is_doubtful,
     )
