@@ -33,7 +33,12 @@ def prints(*events: dict[str, object]) -> str:
 
 def plays(workspace: Workspace, *events: dict[str, object]) -> tuple[str, ...]:
     """Install a `claude` that prints one event at each start. Return the arguments of the run."""
-    script = workspace.agents(*map(prints, events))
+    return does(workspace, *map(prints, events))
+
+
+def does(workspace: Workspace, *bodies: str) -> tuple[str, ...]:
+    """Install a `claude` that runs one body at each start. Return the arguments of the run."""
+    script = workspace.agents(*bodies)
     link = workspace.path / "bin" / "claude"
     link.parent.mkdir(exist_ok=True)
     link.symlink_to(script.strip("'"))
@@ -219,23 +224,46 @@ def _until_it_waits(workspace: Workspace) -> None:
     raise AssertionError("the run does not wait")
 
 
-@pytest.mark.thorough
-def test_what_the_user_changes_during_a_wait_stays_out_of_the_next_commit(
-    claude: Workspace, nursery: Nursery
+# What the agent prints at its first start, and flags: a wait of some seconds follows.
+WAITS = {
+    "limit": (limited("Usage limit reached. Please try again in 4 seconds."), ()),
+    "outage": (limited("Overloaded") | {"api_error_status": 529}, ("--backoff", "5s")),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wait", WAITS)
+def test_what_the_user_changes_during_a_wait_stays_out_of_the_next_commits(
+    claude: Workspace, nursery: Nursery, wait: str
 ) -> None:
     versioned(claude)
-    claude.write("README", "text\n")
-    git(claude, "add", "README")
-    git(claude, "commit", "-qm", "README")
-    args = plays(claude, limited("Usage limit reached. Please try again in 4 seconds."), DONE)
-    running = nursery.start(claude, *args, "-n", "1", "--commit")
+    for name in ("README", "gone"):
+        claude.write(name, "text\n")
+    git(claude, "add", "-A")
+    git(claude, "commit", "-qm", "all")
+    event, flags = WAITS[wait]
+    agent = does(
+        claude,
+        prints(event),
+        prints({**DONE, "result": "Nothing to do."}),
+        f"touch new; {prints({**DONE, 'result': 'It is new.'})}",
+        f"touch own; git add own; git commit -qm own; touch last; {prints(DONE)}",
+    )
+    git(claude, "add", "-A")
+    git(claude, "commit", "-qm", "the agent")
+    running = nursery.start(claude, *agent, "-n", "9", "--commit", *flags)
     _until_it_waits(claude)
-    commits = git(claude, "rev-list", "--count", "HEAD")
-    claude.write("notes", "mine\n")
+    claude.write("my notes", "mine\n")
+    claude.write("staged", "mine\n")
+    git(claude, "add", "staged")
     claude.write("README", "mine\n")
+    (claude.path / "gone").unlink()
     done = running.finish()
-    assert "Changed while the run waited" in done.err
-    assert "README, notes" in done.err
-    result = shown(claude)["iterations"][0]["result"]
-    assert (result["files_created"], result["progress_detected"]) == ([], False)
-    assert git(claude, "rev-list", "--count", "HEAD") == commits
+    assert done.code == 0, done.err
+    assert done.err.count("Changed while the run waited") == 1
+    assert 'files="README, gone, staged, my notes"' in done.err
+    results = [one["result"] for one in shown(claude)["iterations"]]
+    assert [one["files_created"] for one in results] == [[], ["new"], ["last", "own"]]
+    assert [one["progress_detected"] for one in results] == [False, True, True]
+    names = git(claude, "log", "-3", "--format=", "--name-only").split("\n")
+    assert [name for name in names if name] == ["last", "own", "new"]

@@ -357,6 +357,16 @@ def test_progress_is_relative_to_the_iteration_before(
     assert third.files_created == ("new",)
 
 
+def test_what_the_caller_changes_between_iterations_is_not_the_agents(
+    tmp_path: Path, shell: CommandSession
+) -> None:
+    executor = IterationExecutor(config(tmp_path))
+    executor.execute(Iteration(1, "true"), shell)
+    (tmp_path / "of-the-caller").touch()
+    found = executor.execute(Iteration(2, "true"), shell)
+    assert (found.files_created, found.progress_detected) == ((), False)
+
+
 def test_disabled_measurements_are_skipped(tmp_path: Path, shell: CommandSession) -> None:
     executor = IterationExecutor(config(tmp_path, track_file_changes=False, parse_tests=False))
     script = "echo > new; echo '===== 2 passed in 0.10s ====='"
