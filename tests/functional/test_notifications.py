@@ -200,7 +200,7 @@ def test_runs_of_ralph_are_told_too(workspace: Workspace, service: Service) -> N
         env = {"ROODA_LOOP_NOTIFY_URLS": service.url}
         assert work.ralph("build", "1", env=env).code == 0
         [message] = service.wait()
-        assert message["title"].endswith(": ralph build: ended as success")
+        assert message["title"].endswith(": ralph build: ended as success, 0 of 2 tasks")
 
 
 def test_a_program_that_takes_a_run_step_by_step_tells_its_user_itself(

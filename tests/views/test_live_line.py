@@ -1,10 +1,13 @@
 """The live line at several widths."""
 
 import pytest
+from msgspec.structs import replace
 
+from rooda.loop.iteration_events import IterationEnded
 from rooda.tasks.standing import TaskCount
 from rooda.text.widths import width
 from rooda.views.live_line import AgentActivity, Phase, RunStanding, live_line
+from support.happenings import SAMPLES
 
 STANDING = RunStanding(good=3, failed=1, cost=3.1)
 VERIFYING = Phase("verifying", 2460.0, ": make test")
@@ -89,3 +92,10 @@ def test_line_has_the_tasks_before_the_iterations() -> None:
     standing = RunStanding(good=3, cost=3.1, tasks=TaskCount(9, 14))
     line = live_line("4/20", VERIFYING, standing, None, 2467.0, 160)
     assert line.endswith(" · total 41m · 9 of 14 tasks · 3 good · $3.10")
+
+
+def test_tasks_are_those_after_the_last_iteration() -> None:
+    standing = RunStanding(tasks=TaskCount(9, 14))
+    ended = next(one for one in SAMPLES if isinstance(one, IterationEnded))
+    after = standing.after(replace(ended, tasks=TaskCount(10, 14)))
+    assert after.tasks == TaskCount(10, 14)
