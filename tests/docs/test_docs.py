@@ -162,6 +162,8 @@ def test_documented_commands_run(workspace: Workspace, recorded: Path, words: li
     for name in ("TASK.md", "PROMPT.md"):
         workspace.write(name, "Do it.\n")
     workspace.write("Makefile", "test:\n\ttrue\n")
+    workspace.write("PLAN.md", "- [x] Do it\n")
+    workspace.agent("true", name="all-done.sh")
     if "--push" in words:
         make_repository(workspace)
     if words[1] in OF_THE_RECORD:

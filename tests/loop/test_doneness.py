@@ -5,7 +5,9 @@ from msgspec import structs
 
 from rooda.loop.doneness import about_removed, by_tasks
 from rooda.tasks.markdown_tasks import tasks_in
-from rooda.tasks.standing import TaskLedger, TaskStanding
+from rooda.tasks.standing import TaskCount, TaskLedger, TaskStanding
+from rooda.text.colors import Color
+from support.happenings import SUCCEEDED
 
 
 def standing(text: str, before: str = "") -> TaskStanding:
@@ -46,3 +48,12 @@ def test_prompt_names_removed_tasks_even_without_a_signal() -> None:
     words = about_removed(standing("- [x] A\n", "- [ ] C\n"), "PLAN.md")
     assert words.startswith("These open tasks were removed from PLAN.md.")
     assert words.endswith("\n\n    C")
+
+
+@pytest.mark.parametrize(
+    "count, color", [(TaskCount(2, 3), Color.WARNING), (TaskCount(3, 3), Color.GOOD)]
+)
+def test_success_with_open_tasks_has_the_color_of_a_warning(count: TaskCount, color: Color) -> None:
+    ended = structs.replace(SUCCEEDED, tasks=count)
+    assert ended.tone is color
+    assert f"(3 iterations, {count.words}, total: " in ended.as_text()

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rooda.config.origin import Tier
-from rooda.config.problems import Problem
+from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values
-from rooda.config.settings import DONE_WHEN, REQUIRED_FILE, TASKS
+from rooda.config.settings import DONE_WHEN, GIT_BRANCH, HOOKS_LOOP_START, REQUIRED_FILE, TASKS
 from rooda.config.text_kinds import BY_TASKS
 from rooda.config.work_checks import names_tracker
 from rooda.config.world import World
@@ -60,10 +60,13 @@ def check_tasks(values: Values, working_dir: Path, world: World) -> Iterator[Pro
     except TaskFileError as error:
         what = str(error)
     if what:
+        # A hook before the first iteration may write the file, and another branch may have it.
+        may_appear = bool(values[HOOKS_LOOP_START]) or values[GIT_BRANCH] is not None
         yield Problem(
             f"the tasks decide when the work is done ({DONE_WHEN.key}), but {file.shown} {what}",
             "Write a heading with `Status: open` below it, or `- [ ] TASK`, for each task; or name "
             f"another file with {TASKS.flag_name}",
+            severity=Severity.WARNING if may_appear else Severity.ERROR,
             title="No tasks",
         )
 

@@ -45,6 +45,7 @@ from rooda.loop.publish import Publisher
 from rooda.loop.services import Services
 from rooda.loop.signals import read_signals
 from rooda.loop.state import State, limits_of
+from rooda.loop.stops import MOST_REFUSALS
 from rooda.loop.task_stage import note_tasks, read_tasks
 from rooda.loop.tree_check import check_tree
 from rooda.loop.verify_stage import run_verify
@@ -285,7 +286,11 @@ def _is_last(context: IterationContext) -> bool:
     is_at_maximum = limits.max_iterations is not None and context.number >= limits.max_iterations
     if outcome.verdict is not Verdict.FAILURE:
         return is_at_maximum
-    is_aborted = context.state.consecutive_failures + 1 >= limits.failure_threshold
+    is_refused = outcome.kind is FailureKind.NOT_DONE
+    is_aborted = (
+        context.state.consecutive_failures + 1 >= limits.failure_threshold
+        or context.state.refusals + is_refused >= MOST_REFUSALS
+    )
     return is_aborted or (is_at_maximum and not limits.retry)
 
 

@@ -32,6 +32,7 @@ _SETTINGS = (
     ("AGENT_ARGS", "Arguments of the agent [default for a known agent: those that it needs]."),
     ("DEFAULT_MAX_ITERATIONS", "Maximum number of iterations [default: 10]."),
     ("MAX_RETRIES", "Attempts at an iteration, the first included [default: 3]."),
+    ("DONE_WHEN", "When `build` is complete: signal, tasks or 'command: CMD' [default: signal]."),
     ("TEST_COMMAND", 'Command that tests the project [default: from AGENTS.md]; "" for none.'),
     ("SPECS_DIR", "Folder of the specs [default: specs]."),
     ("PROJECT_ROOT", "Folder in which the agent works [default: the folder of .ralph]."),

@@ -116,15 +116,20 @@ def _missing(before: Sequence[Task], now: Sequence[Task]) -> list[Task]:
     A name that only became longer is the same task: `Add a test (in tests/x.py)`.
     """
     left = Counter(task.key for task in now)
-    names = sorted(left)
-    missing = []
-    for task in before:
-        key = task.key
-        if not left[key] and not task.number:
-            at = bisect_left(names, f"{key} ")
-            key = names[at] if at < len(names) and names[at].startswith(f"{key} ") else key
-        if left[key]:
-            left[key] -= 1
-        else:
-            missing.append(task)
-    return missing
+    missing = [task for task in before if not _take(left, task.key)]
+    names = sorted(key for key in left if left[key])
+    return [task for task in missing if task.number or not _take_longer(left, names, task.key)]
+
+
+def _take(left: Counter[str], key: str) -> bool:
+    """Return whether a task with this key is left, and take it."""
+    is_left = left[key] > 0
+    left[key] -= is_left
+    return is_left
+
+
+def _take_longer(left: Counter[str], names: Sequence[str], key: str) -> bool:
+    """Return whether a task is left whose name begins with the words of the key, and take it."""
+    begin = f"{key} "
+    at = bisect_left(names, begin)
+    return at < len(names) and names[at].startswith(begin) and _take(left, names[at])

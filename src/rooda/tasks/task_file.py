@@ -5,6 +5,7 @@ its reader here; Markdown is the only one so far.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -56,5 +57,9 @@ class TaskFile(Struct, frozen=True):
             raise TaskFileError(f"can't be read: {why}") from None
         if len(data) > LONGEST:  # the tasks beyond it would count as gone
             raise TaskFileError(f"is larger than {LONGEST:,} bytes")
-        reader = _READERS.get(path.suffix.lower(), tasks_in)
-        return reader(data.decode("utf-8", "replace"))
+        return _parsed(path.suffix.lower(), data)
+
+
+@lru_cache(maxsize=4)  # rooda reads the file several times in an iteration
+def _parsed(suffix: str, data: bytes) -> tuple[Task, ...]:
+    return _READERS.get(suffix, tasks_in)(data.decode("utf-8", "replace"))
