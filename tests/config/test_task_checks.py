@@ -63,7 +63,13 @@ def test_procedure_without_a_task_file_is_an_error(tmp_path: Path, work: Path) -
         (None, True),
         ("Tasks are kept in PLAN.md. No tracker.\n", True),
         ("Run the tests with make.\n", True),
+        ("## Known issues\n\nLinear search is slow; todo comments are fine.\n", True),
+        ("Do not track build files. Report issues to the team.\n", True),
+        ("## Work tracking\n\nNone.\n", True),
+        ("## Work tracking\n\n`./next-task.sh` lists ready tasks.\n", False),
         ("Issues are in the tracker: `bd ready`.\n", False),
+        ("Tasks are GitHub issues: `gh issue list`.\n", False),
+        ("Our tasks are tickets in Linear.\n", False),
         ("The plan is docs/PLAN.md.\n", False),
     ],
 )

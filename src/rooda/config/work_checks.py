@@ -16,10 +16,16 @@ _BUILD = "build"
 _TASK_FILES = ("PLAN.md", "TASK.md")
 _AGENTS_FILE = "AGENTS.md"
 _LONGEST = 256 * 1024  # bytes of AGENTS.md
-# The agent decides what AGENTS.md means. These words only suppress a warning.
+# The agent decides what AGENTS.md means. These words only suppress warnings, so a line has to name
+# a tracker: one about known issues or tracked files does not.
 _TRACKER = re.compile(
-    r"\b(track\w*|issues?|tickets?|backlog|to-?do|beads|jira|linear)\b", re.IGNORECASE
+    r"work tracking\W*:\s*\S|\btracker\b|\bbeads\b|\bbd (?:ready|list)\b|\bjira\b"
+    r"|\b(?:gh|glab) issue\b|\bgit(?:hub|lab|ea) issues\b|\bin (?-i:Linear)\b"
+    r"|\b(?:tasks?|work|todos?|backlog)\b.*\b(?:issues|tickets|track\w*|backlog)\b",
+    re.IGNORECASE,
 )
+_NO_TRACKER = re.compile(r"\b(?:no|none|without|not|never)\b", re.IGNORECASE)
+_HEADING = re.compile(r"^#+ *(.*?)\s*\n\s*", re.MULTILINE)  # it says what the next line is about
 _ELSEWHERE = re.compile(r"[\w.-]+/(?:[A-Z]+-)?(?:PLAN|TASK)\.md")
 _AT_ROOT = re.compile(r"(?<![\w/])(?:PLAN|TASK)\.md")
 
@@ -60,7 +66,10 @@ def _names_tracker(agents: str) -> bool:
     """Return whether AGENTS.md keeps the tasks elsewhere: in a tracker or in another folder."""
     if _ELSEWHERE.search(agents):
         return True
-    return bool(_TRACKER.search(agents)) and not _AT_ROOT.search(agents)
+    if _AT_ROOT.search(agents):
+        return False
+    lines = _HEADING.sub(r"\1: ", agents).splitlines()
+    return any(_TRACKER.search(line) and not _NO_TRACKER.search(line) for line in lines)
 
 
 def _read(path: Path) -> str:
