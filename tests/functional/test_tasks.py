@@ -119,8 +119,19 @@ def test_refusals_and_removed_tasks_survive_between_processes(work: GitWork) -> 
     codes += [work.rooda("resume", "--pause-after", "1").code for _ in range(2)]
     assert codes == [0, 0, 1]
     assert [one["tasks"]["done"] for one in work.record()] == [1, 2, 2]
+    assert work.run_record()["tasks_left"]["open"] == ("Round dates (was removed)",)
     assert "Round dates (was removed)" in work.record()[2]["prompt"]
     assert work.run_record()["rule"] == "not-done"
+
+
+@pytest.mark.thorough
+def test_removed_task_is_named_at_the_end_because_the_file_does_not_show_it(work: GitWork) -> None:
+    agents = work.agents(f"{finish(1, 2)}; sed -i.bak '/Task 3/,$d' PLAN.md")
+    done = work.rooda("build", "--ai-cmd", agents, "--done-when", "tasks", "-n", "1")
+    assert done.code == 2
+    assert "WARN: An agent removed open tasks from PLAN.md; they still count as open" in done.err
+    shown = work.rooda("show").out
+    assert "2 of 3 tasks; 1 open in PLAN.md: Round dates (was removed)" in shown
 
 
 @pytest.mark.thorough

@@ -3,10 +3,12 @@
 import pytest
 from msgspec import structs
 
-from rooda.loop.doneness import about_removed, by_tasks
+from rooda.loop.doneness import about_removed, by_command, by_tasks
+from rooda.process.exits import Exit, Exited, TimedOut
 from rooda.tasks.markdown_tasks import tasks_in
 from rooda.tasks.standing import TaskCount, TaskLedger, TaskStanding
 from rooda.text.colors import Color
+from rooda.workspace.tools import Finished
 from support.happenings import SUCCEEDED
 
 
@@ -21,7 +23,12 @@ def standing(text: str, before: str = "") -> TaskStanding:
         (standing("- [x] A\n- [x] B\n"), True, "all tasks in PLAN.md are done"),
         (standing("- [x] A\n- [ ] B\n"), False, "PLAN.md has 1 open task"),
         (standing("- [x] A\n- [!] B\n"), False, "PLAN.md has 1 open task"),
-        (standing("- [x] A\n", "- [ ] B\n"), False, "PLAN.md has 1 open task"),
+        (standing("- [x] A\n", "- [ ] B\n"), False, "PLAN.md has 1 open task (1 was removed)"),
+        (
+            standing("- [ ] A\n", "- [ ] B\n- [ ] C\n"),
+            False,
+            "PLAN.md has 3 open tasks (2 were removed)",
+        ),
         (standing(""), False, "PLAN.md has no tasks"),
         (
             structs.replace(standing("- [x] A\n"), trouble="PLAN.md does not exist"),
@@ -33,6 +40,19 @@ def standing(text: str, before: str = "") -> TaskStanding:
 def test_all_tasks_have_to_be_done(found: TaskStanding, *, is_done: bool, why: str) -> None:
     answer = by_tasks(found, "PLAN.md")
     assert (answer.is_done, answer.why) == (is_done, why)
+
+
+@pytest.mark.parametrize(
+    "end, why",
+    [
+        (Exited(0), "`./x` reports that the work is done"),
+        (Exited(1), "`./x` reports that the work is not done (exit code 1)"),
+        (Exited(127), "`./x` did not answer (exit code 127)"),
+        (TimedOut("verify.timeout", 1.0), "`./x` did not answer (timed out after 1s)"),
+    ],
+)
+def test_only_exit_code_1_says_that_the_work_is_not_done(end: Exit, why: str) -> None:
+    assert by_command("./x", Finished(end, b"", 0.1)).why == why
 
 
 def test_prompt_names_at_most_ten_tasks() -> None:

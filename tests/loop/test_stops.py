@@ -243,6 +243,9 @@ def test_refusals_at_the_maximum_or_the_threshold() -> None:
     assert found is not None
     assert found.rule is StopRule.NOT_DONE
     assert found.reason.endswith("SUCCESS 3 times in a row, but PLAN.md has 1 open task")
+    ralph = stop(state_after([REFUSED], refused), Limits(3, 3, success="COMPLETE"))
+    assert ralph is not None
+    assert ralph.reason.startswith("the agent signaled COMPLETE 3 times")
 
 
 @pytest.mark.parametrize(

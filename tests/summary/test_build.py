@@ -342,6 +342,15 @@ def test_every_kind_of_end_has_its_sentence(
     assert ("the rule that decided" in why) == (found.status != "running")
 
 
+def test_refused_success_in_the_last_iteration_is_a_signal() -> None:
+    run = night(status="max-iters", rule="max-iterations", max_iterations=2)
+    refused = failed(2, "not-done", "PLAN.md has 1 open task", signal="SUCCESS")
+    words = "All 2 iterations ran; the agent signaled SUCCESS in the last one, but it failed"
+    assert summary(run, iteration(1), refused).rule_text == f"{words} (not-done)."
+    blocked = failed(2, "signal", "it is blocked", signal="FAILURE")
+    assert summary(run, iteration(1), blocked).rule_text.endswith("the work is done.")
+
+
 def test_a_run_without_iterations_and_without_verify() -> None:
     empty = summary(night(status="aborted", rule="not-started", reason="no such file"))
     assert empty.proof.state is ProofState.NOT_CHECKED

@@ -133,8 +133,8 @@ class FailureKind(StrEnum):
         "not-done",
         "the agent signaled SUCCESS, but the work is not done",
         settings=("done_when", "tasks"),
-        advice="See which tasks are open; mark those that are done, and remove those that you do "
-        "not want",
+        advice="See what is not done: mark tasks that are done and remove those that you do not "
+        "want, or correct the command of done_when",
     )
     NO_CHANGES = FailureRow(
         "no-changes",

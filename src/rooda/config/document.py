@@ -98,7 +98,8 @@ def parse(data: bytes, file: str) -> tuple[Node | None, list[Problem]]:
         words = ", ".join(filter(None, (error.context, error.problem)))
         problem = Problem(
             f"not valid YAML: {words}",
-            "Check the indentation, quotes and brackets on this line and the one before",
+            "Check the indentation, quotes and brackets on this line and the one before; a value "
+            "that has `: ` in it needs quotes",
             file=file,
             line=None if mark is None else mark.line + 1,
         )

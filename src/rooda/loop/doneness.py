@@ -38,7 +38,9 @@ def by_tasks(standing: TaskStanding, file: str) -> Answer:
         advice = ". Bring its tasks back, each with its status."
         return Answer(f"{file} has no tasks", advice)
     left = [*standing.unfinished, *(f"{name} (blocked)" for name in standing.blocked)]
-    why = f"{file} has {count(standing.count.open, 'open task')}"
+    gone = len(standing.removed)
+    removed = f" ({gone} {'was' if gone == 1 else 'were'} removed)" if gone else ""
+    why = f"{file} has {count(standing.count.open, 'open task')}{removed}"
     return Answer(why, f":\n\n{_titles(left)}\n\n{_ADVICE}", some(left))
 
 
@@ -51,7 +53,8 @@ def by_command(command: str, finished: Finished) -> Answer:
         return Answer(f"`{shown}` reports that the work is done", is_done=True)
     said = finished.last_words(verify.SHOWN) or "(nothing)"
     advice = f". The end of what it printed:\n\n{verify.indented(said)}"
-    return Answer(f"`{shown}` reports that it is not done ({finished.error})", advice, said)
+    answer = "reports that the work is not done" if finished.exit_code == 1 else "did not answer"
+    return Answer(f"`{shown}` {answer} ({finished.error})", advice, said)
 
 
 def about_removed(standing: TaskStanding, file: str) -> str:

@@ -130,12 +130,16 @@ def _limits(plan: Plan, services: Services, state: State | None) -> Limits:
 
 
 def _report_tasks(plan: Plan, services: Services, state: State, found: Stop) -> None:
-    """Name the tasks that nothing will finish: blocked ones, and open ones of a finished run."""
+    """Name the tasks that nothing will finish: blocked ones, and open ones of a finished run.
+
+    And those that an agent removed: who reads the file can't see them.
+    """
     tasks = state.tasks
     if plan.tasks is None or tasks is None:
         return
-    is_claimed = found.rule is StopRule.SIGNAL
-    left = TasksLeft(tasks.unfinished if is_claimed else (), tasks.blocked, plan.tasks.shown)
+    is_claimed = found.rule in (StopRule.SIGNAL, StopRule.NOT_DONE)
+    names = tasks.unfinished if is_claimed else tasks.gone
+    left = TasksLeft(names, tasks.blocked, plan.tasks.shown, is_claimed)
     if left.lists():
         services.emit(left)
 

@@ -253,17 +253,23 @@ class ListenerFailed(Event, frozen=True):
 
 
 class TasksLeft(Event, frozen=True):
-    """The task file has blocked tasks at the end of the run, or open ones after a success."""
+    """The task file has blocked tasks at the end, or open ones after a signal of success.
+
+    Or an agent removed open tasks from it.
+    """
 
     level = LogLevel.WARN
-    open: tuple[str, ...]  # the open tasks, if the agent signaled that the work is done
+    open: tuple[str, ...]  # the open tasks if the agent signaled success, else the removed ones
     blocked: tuple[str, ...]  # the blocked tasks
     file: str = ""  # the task file
+    is_claimed: bool = True  # whether the agent signaled that the work is done
 
     def describe(self) -> Message:
         file = one_line(self.file) or "the plan"
         words = f"Some tasks of {file} need a person"
-        if self.open:
+        if self.open and not self.is_claimed:
+            words = f"An agent removed open tasks from {file}; they still count as open"
+        elif self.open:
             words = f"The agent says that the work is done, but {file} has unfinished tasks"
         return say(words, **dict(self.lists()))
 

@@ -23,6 +23,7 @@ from rooda.config.settings import (
     MAX_LIMIT_WAIT,
     MAX_OUTAGE_WAIT,
     MAX_TOKENS,
+    SIGNALS_SUCCESS,
     STALL_THRESHOLD,
     WAIT_FOR_LIMITS,
 )
@@ -62,6 +63,7 @@ class Limits(Struct, frozen=True):
     once: bool = False  # one good iteration is a success
     pause_at: int | None = None  # after this iteration the run pauses
     by_tasks: bool = False  # the work is done when all tasks are (`done_when: tasks`)
+    success: str | None = "SUCCESS"  # the word of an agent whose work is done
 
 
 def limits_of(plan: Plan) -> Limits:
@@ -88,6 +90,7 @@ def limits_of(plan: Plan) -> Limits:
         ),
         once=once,
         by_tasks=values[DONE_WHEN] == BY_TASKS,
+        success=values[SIGNALS_SUCCESS],
     )
 
 

@@ -37,10 +37,11 @@ def _done(state: State, _: Limits) -> str | None:
     return last.done or None if last and last.verdict is Verdict.COMPLETE else None
 
 
-def _not_done(state: State, _: Limits) -> str | None:
+def _not_done(state: State, limits: Limits) -> str | None:
     if state.refusals < MOST_REFUSALS or state.last is None:
         return None
-    return f"the agent signaled SUCCESS {state.refusals} times in a row, but {state.last.reason}"
+    signaled = f"the agent signaled {limits.success} {state.refusals} times in a row"
+    return f"{signaled}, but {state.last.reason}"
 
 
 def _blocked_tasks(state: State, limits: Limits) -> str | None:

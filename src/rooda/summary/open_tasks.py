@@ -6,6 +6,8 @@ All views take the decision and the words from here. An agent can write any name
 from collections.abc import Sequence
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from rooda.loop.run_events import TasksLeft
 from rooda.loop.state import Status
 from rooda.loop.stops import StopRule
@@ -63,7 +65,8 @@ def known_count(tasks: TaskCount | None) -> TaskCount | None:
 
 def known_names(left: TasksLeft | None) -> TasksLeft | None:
     """Return the first names, each cut to a length that a summary can have."""
-    return left and TasksLeft(_first(left.open), _first(left.blocked), left.file[:_LONGEST_NAME])
+    file = left.file[:_LONGEST_NAME] if left else ""
+    return left and replace(left, open=_first(left.open), blocked=_first(left.blocked), file=file)
 
 
 def _first(names: Sequence[str]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ words.
 import re
 from collections.abc import Sequence
 
+from rooda.agents.failure_kinds import FailureKind
 from rooda.loop.iteration_detail import SHORT_COMMIT
 from rooda.loop.protect_events import ProtectedChanged
 from rooda.loop.state import Status
@@ -82,6 +83,9 @@ def _completed(run: RunRow, last: IterationSummary) -> str:
 
 def _at_maximum(number: int, last: IterationSummary | None) -> str:
     ran = "The only iteration" if number == 1 else f"All {number} iterations"
+    if last and last.signal and last.kind in (FailureKind.NOT_DONE, FailureKind.VERIFY):
+        ended = f"the agent signaled {last.signal} in the last one, but it failed ({last.kind})"
+        return f"{ran} ran; {ended}."
     if last is None or not last.successes:
         return f"{ran} ran; the agent did not signal that the work is done."
     said = f"{last.signal} {last.confirmation} in a row"

@@ -85,7 +85,12 @@ class TaskStanding(Struct, frozen=True):
     @property
     def unfinished(self) -> tuple[str, ...]:
         """The names of the tasks that are neither done nor blocked."""
-        return (*self.open, *(f"{name} (was removed)" for name in self.removed))
+        return (*self.open, *self.gone)
+
+    @property
+    def gone(self) -> tuple[str, ...]:
+        """The names of the removed tasks, with words that say so."""
+        return tuple(f"{name} (was removed)" for name in self.removed)
 
     @property
     def known_count(self) -> TaskCount | None:
