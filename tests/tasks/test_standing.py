@@ -80,6 +80,42 @@ def test_numbered_task_is_known_by_its_number() -> None:
     assert stands(PLAN, PLAN.replace("Task 2", "Task 4")).removed == ("Print dates",)
 
 
+PHASES = """\
+## Phase 1
+### Task 1: Parse
+Status: open
+## Phase 2
+### Task 1: Print
+Status: open
+"""
+
+
+@pytest.mark.parametrize(
+    "now, archive, removed",
+    [
+        ("### Task 1: Parse\nStatus: done\n", "", ("Print",)),
+        ("### Task 1: Print\nStatus: done\n", "", ("Parse",)),
+        ("# Plan\n", "", ("Parse", "Print")),
+        ("### Task 1: Parse\nStatus: done\n", "### Task 1: Print\nStatus: done\n", ()),
+        (PHASES.replace("open", "done").replace("Print", "Print it"), "", ()),
+    ],
+)
+def test_tasks_of_two_phases_may_have_the_same_number(
+    now: str, archive: str, removed: tuple[str, ...]
+) -> None:
+    found = stands(PHASES, now, archive)
+    assert (found.removed, found.is_done) == (removed, not removed)
+    ledger, back = after(PHASES, now, archive), PHASES.replace("open", "done")
+    assert after(now, back, archive, ledger).standing(tasks_in(back)).is_done
+
+
+def test_task_of_an_earlier_plan_with_the_same_number_is_another_task() -> None:
+    now, old = PLAN.replace("Task 2: Print dates\nStatus: open", ""), "- [x] Task 2: Old words\n"
+    assert stands(PLAN, now, old).removed == ("Print dates",)
+    for archive in (f"{old}- [x] Task 2: Print dates (a1b2c3)\n", f"- [x] Print dates\n{old}"):
+        assert stands(PLAN, now, archive).removed == ()
+
+
 def test_removed_task_stays_open_until_it_is_back_and_done() -> None:
     first = after(ONE_DONE, "- [x] Parse\n")
     second = after("- [x] Parse\n", "- [x] Parse\n", ledger=first)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rooda.tasks.markdown_tasks import Task, TaskStatus
 from rooda.text.controls import one_line
@@ -41,11 +42,14 @@ class TaskLedger(Struct, frozen=True):
         self, before: Sequence[Task], now: Sequence[Task], archive: Sequence[Task]
     ) -> "TaskLedger":
         """Return the ledger after an agent has changed the file; `archive` is its PLAN-DONE.md."""
-        archived = {task.key for task in archive if task.is_done}
+        archived = {key: task for task in archive if task.is_done for key in _keys(task)}
+        numbers = Counter(task.key for task in before)
         removed: dict[str, Task] = {}
         moved = dict.fromkeys(self.moved)
-        for task in _missing((*before, *self.removed), now):
-            if task.is_done or task.key in archived:
+        for gone in _missing((*before, *self.removed), now):
+            # If each phase of the plan counts from 1, only the name tells the tasks apart.
+            task = replace(gone, number="") if numbers[gone.key] > 1 else gone
+            if task.is_done or any(_is_same(task, archived.get(key)) for key in _keys(task)):
                 moved[task.key] = None
             else:
                 removed[task.key] = task
@@ -53,7 +57,7 @@ class TaskLedger(Struct, frozen=True):
 
     def standing(self, tasks: Sequence[Task]) -> "TaskStanding":
         """Return where the run stands with these tasks in the file."""
-        present = {task.key for task in tasks}
+        present = {key for task in tasks for key in _keys(task)}
         unfinished = [task for task in tasks if not task.is_done]
         removed = [task.name for task in self.removed if task.key not in present]
         moved = sum(key not in present for key in self.moved)
@@ -115,13 +119,33 @@ def some(names: Sequence[str]) -> str:
     return f"{shown}; and {more} more" if more > 0 else shown
 
 
+def _keys(task: Task) -> tuple[str, str]:
+    return task.key, task.name.casefold()
+
+
+def _is_same(task: Task, archived: Task | None) -> bool:
+    """Return whether it is the same task; an earlier plan may have used its number, too."""
+    if archived is None:
+        return False
+    names = sorted((task.name.casefold(), archived.name.casefold()), key=len)
+    return names[1].startswith(names[0])
+
+
 def _missing(before: Sequence[Task], now: Sequence[Task]) -> list[Task]:
     """Return the tasks that are not there any more; several may have the same key.
 
     A name that only became longer is the same task: `Add a test (in tests/x.py)`.
     """
     left = Counter(task.key for task in now)
-    missing = [task for task in before if not _take(left, task.key)]
+    same = Counter(map(_keys, now))
+    others: list[Task] = []
+    for task in before:
+        if same[_keys(task)]:
+            same[_keys(task)] -= 1
+            left[task.key] -= 1
+        else:
+            others.append(task)
+    missing = [task for task in others if not _take(left, task.key)]
     names = sorted(key for key in left if left[key])
     return [task for task in missing if task.number or not _take_longer(left, names, task.key)]
 
