@@ -166,6 +166,23 @@ def test_run_without_anything_to_do_starts_no_agent(work: GitWork) -> None:
 
 
 @pytest.mark.thorough
+def test_finished_tasks_are_work_while_the_check_fails(work: GitWork) -> None:
+    (work.path / "PLAN.md").write_text("- [x] A\n")
+    flags = ("--done-when", "tasks", "--verify-baseline", "off")
+    agents = work.agents("touch good")
+    done = work.rooda("build", "--ai-cmd", agents, *flags, "--verify", "test -e good")
+    assert (done.code, work.starts) == (0, 1)
+    again = work.rooda("build", "--ai-cmd", agents, *flags, "--verify", "test -e good")
+    assert (again.code, work.starts) == (0, 1)
+    assert "nothing to do, all tasks in PLAN.md are done" in again.err
+
+
+def test_missing_program_of_the_command_is_named_before_the_start(work: GitWork) -> None:
+    done = work.rooda("build", "--ai-cmd", "true", "--dry-run", "--done-when", "command: no-such x")
+    assert "the program that says whether the work is done does not exist: no-such" in done.out
+
+
+@pytest.mark.thorough
 def test_missing_tasks_are_an_error_before_the_start_and_not_done_during_the_run(
     work: GitWork,
 ) -> None:

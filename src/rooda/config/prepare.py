@@ -62,7 +62,7 @@ from rooda.config.validate import (
     warn_of_agents,
     warn_of_iterations,
 )
-from rooda.config.verify_checks import check_verify
+from rooda.config.verify_checks import check_programs
 from rooda.config.work_checks import warn_of_no_work
 from rooda.config.world import World, with_changes
 from rooda.prompts.compose import promise_tag
@@ -192,7 +192,7 @@ def prepare(request: RunRequest, world: World) -> Prepared:
         problems += check_clean(values, working_dir, tools)
         problems += check_tasks(values, working_dir, world)
     problems += check_publishing(values, working_dir, tools)
-    problems += check_verify(values, working_dir, environ, tools)
+    problems += check_programs(values, working_dir, environ, tools)
     problems += check_branch(values, working_dir, tools, resumed=request.resumed)
     folders = (root, workspace, *([project] if project else []))
     sandbox = find_sandbox(values, world, working_dir, folders, tools)

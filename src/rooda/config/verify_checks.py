@@ -1,4 +1,4 @@
-"""Checks before the first iteration that the program of `verify` exists."""
+"""Checks before the first iteration that the programs of `verify` and `done_when` exist."""
 
 import os
 import re
@@ -11,7 +11,14 @@ from pathlib import Path
 from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values
 from rooda.config.sensitive import without_secret_values
-from rooda.config.settings import GIT_BRANCH, HOOKS_LOOP_START, VERIFY_BASELINE, VERIFY_COMMAND
+from rooda.config.settings import (
+    DONE_WHEN,
+    GIT_BRANCH,
+    HOOKS_LOOP_START,
+    VERIFY_BASELINE,
+    VERIFY_COMMAND,
+)
+from rooda.config.text_kinds import done_command
 from rooda.process.exits import Exited
 from rooda.text.paths import file_mode, is_folder
 from rooda.workspace.tools import Command, Tools
@@ -32,6 +39,14 @@ _IF = re.compile(r"\s*if\s(?P<condition>[^;\n]*)[;\n]\s*then\b(?!.*\b(?:else|eli
 _ANOTHER = re.compile(r"\|(?!&?\s*$)|[;\n](?=\s*\S)|(?<![&<>])&(?![&>])")
 
 
+def check_programs(
+    values: Values, folder: Path, environ: Mapping[str, str], tools: Tools
+) -> Iterator[Problem]:
+    """Yield the problems of the commands that decide about an iteration."""
+    yield from check_verify(values, folder, environ, tools)
+    yield from check_done_command(values, folder, environ, tools)
+
+
 def check_verify(
     values: Values, folder: Path, environ: Mapping[str, str], tools: Tools
 ) -> Iterator[Problem]:
@@ -41,17 +56,10 @@ def check_verify(
     stop the run, the agent may create it, and so may a hook before the first iteration or another
     branch.
     """
-    word = needed_program(values[VERIFY_COMMAND] or "")
-    if not word or not is_folder(folder):
-        return
-    if "/" in word:
-        what = _missing_file(folder / word)
-        may_appear = bool(values[HOOKS_LOOP_START]) or values[GIT_BRANCH] is not None
-    else:
-        what = _missing_program(word, folder, environ, tools)
-        may_appear = bool(values[HOOKS_LOOP_START])
+    word, what = _missing(values[VERIFY_COMMAND], folder, environ, tools)
     if not what:
         return
+    may_appear = bool(values[HOOKS_LOOP_START]) or ("/" in word and values[GIT_BRANCH] is not None)
     stops = values[VERIFY_BASELINE] in ("auto", "require")
     fix = "Correct the command or install the program"
     if stops:
@@ -64,6 +72,36 @@ def check_verify(
         Severity.ERROR if stops and not may_appear else Severity.WARNING,
         title="Verify can't run",
     )
+
+
+def check_done_command(
+    values: Values, folder: Path, environ: Mapping[str, str], tools: Tools
+) -> Iterator[Problem]:
+    """Warn if the program that says whether the work is done does not exist.
+
+    The agent may create it: until then the work is not done.
+    """
+    word, what = _missing(done_command(values[DONE_WHEN]), folder, environ, tools)
+    if what:
+        yield Problem.at(
+            values.origin(DONE_WHEN),
+            values.field(DONE_WHEN),
+            f"the program that says whether the work is done {what}: {without_secret_values(word)}",
+            "Correct the command or install the program, unless the agent is to create it",
+            Severity.WARNING,
+        )
+
+
+def _missing(
+    command: str | None, folder: Path, environ: Mapping[str, str], tools: Tools
+) -> tuple[str, str]:
+    """Return the program that a command needs, and why it can't run; empty if it can."""
+    word = needed_program(command or "")
+    if not word or not is_folder(folder):
+        return "", ""
+    if "/" in word:
+        return word, _missing_file(folder / word)
+    return word, _missing_program(word, folder, environ, tools)
 
 
 def needed_program(command: str) -> str:

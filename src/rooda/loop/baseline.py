@@ -31,30 +31,32 @@ _LONGEST = 300.0  # seconds, unless the check is required to pass
 class Baseline(Struct, frozen=True):
     """What follows from the check before the first iteration.
 
-    `outcome` ends the run. `census` are the tests that ran. `failed`: the check did not pass, and
-    `failure` is the digest of how, if it printed anything.
+    `ran` is false if the settings ask for none. `outcome` ends the run. `census` are the tests that
+    ran. `failed`: the check did not pass, and `failure` is the digest of how, if it printed
+    anything.
     """
 
+    ran: bool = False
     outcome: Outcome | None = None
     census: TestCensus | None = None
     failed: bool = False
     failure: str = ""
 
 
-def run_baseline(plan: Plan, services: Services) -> Baseline:
-    """Run the check before the first iteration, if the settings ask for it.
+def run_baseline(plan: Plan, services: Services, *, is_needed: bool = False) -> Baseline:
+    """Run the check before the first iteration, if the settings ask for it or it is needed.
 
     A check that can't run ends the run, because an agent would cost money and could not pass it. A
     check that fails does so only if it is required to pass: to make it pass may be the task.
     """
     values = plan.values
-    if not _is_due(plan):
+    if values[VERIFY_COMMAND] is None or not (is_needed or _is_due(plan)):
         return Baseline()
     place = place_of(services.run, 0)
     check = _run(plan, services, place)
     finished = check.finished
     if finished.was_interrupted:
-        return Baseline(Outcome(Verdict.INTERRUPTED, reason=finished.error))
+        return Baseline(ran=True, outcome=Outcome(Verdict.INTERRUPTED, reason=finished.error))
     keep_file(plan.workspace, f"{place}/{VERIFY}", finished.output)
     tests = None
     if values[PARSE_TESTS]:
@@ -79,7 +81,9 @@ def run_baseline(plan: Plan, services: Services) -> Baseline:
         )
     )
     census = None if obstacle is not None else verify.tests_of(plan, check)
-    return Baseline(outcome, census, not finished.passed, digest)
+    return Baseline(
+        ran=True, outcome=outcome, census=census, failed=not finished.passed, failure=digest
+    )
 
 
 def _is_due(plan: Plan) -> bool:
@@ -87,7 +91,7 @@ def _is_due(plan: Plan) -> bool:
     values = plan.values
     mode, is_last = values[VERIFY_BASELINE], values[VERIFY_WHEN] == "on-success"
     is_off = mode == "off" or (mode == "auto" and is_last)
-    return values[VERIFY_COMMAND] is not None and not is_off
+    return not is_off
 
 
 def _run(plan: Plan, services: Services, place: str) -> Check:
@@ -105,7 +109,7 @@ def _outcome(
     mode, flag = plan.values[VERIFY_BASELINE], VERIFY_BASELINE.flag_name
     finished = check.finished
     # A check that the end of the run has cut off is no reason: max_duration itself is one.
-    if finished.passed or mode == "warn" or verify.is_cut_off(finished):
+    if finished.passed or mode in ("warn", "off") or verify.is_cut_off(finished):
         return None
     about = f"({finished.error}): {without_secret_values(plan.values[VERIFY_COMMAND] or '')}"
     if obstacle is not None:

@@ -84,6 +84,7 @@ def tasks_in(text: str) -> tuple[Task, ...]:
     """Return every task of the plan, in the order of the plan."""
     entries = _Outline().read(text)
     headings = [entry for entry in entries if isinstance(entry, _Heading)]
+    _open_without_status(headings, entries)
     for heading in headings:
         if heading.is_task:
             for group in heading.above:
@@ -130,6 +131,28 @@ def first_heading(prompt: str) -> str | None:
         if name:
             return name
     return None
+
+
+def _open_without_status(
+    headings: "Sequence[_Heading]", entries: "Sequence[_Heading | _CheckBox]"
+) -> None:
+    """Count `Task 3` as open if it has no status and the `Task 2` beside it has one.
+
+    The status of one with boxes or with tasks below it is that of those.
+    """
+    levels = {heading.level for heading in headings if heading.number and heading.is_task}
+    if not levels:
+        return
+    having = {
+        id(heading)
+        for entry in entries
+        if not isinstance(entry, _Heading) or entry.is_task
+        for heading in entry.above
+    }
+    for heading in headings:
+        is_bare = heading.status is None and id(heading) not in having
+        if is_bare and heading.number and heading.level in levels:
+            heading.status = TaskStatus.OPEN
 
 
 def _has_title(headings: "Sequence[_Heading]") -> bool:
