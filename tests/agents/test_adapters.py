@@ -18,6 +18,7 @@ from rooda.config.locate import read_builtin
 from rooda.loop.outcome import Verdict, judge
 from rooda.loop.promises import Promises
 from rooda.process.exits import Exited
+from support.tables import each_row
 from support.transcripts import PROJECT, Piece, ReadOutput, play, read_output
 from support.voices import MODEL, SESSION, VOICES, Object, Voice, line
 
@@ -33,9 +34,9 @@ ALIASES = {
 }
 SUCCESS = "<promise>SUCCESS</promise>"
 
-each_adapter = pytest.mark.parametrize("adapter", ADAPTERS.values(), ids=ADAPTERS)
-each_known = pytest.mark.parametrize("adapter", KNOWN.values(), ids=KNOWN)
-each_voice = pytest.mark.parametrize("voice", VOICES, ids=[voice.name for voice in VOICES])
+each_adapter = each_row("adapter", ADAPTERS.values(), ids=ADAPTERS)
+each_known = each_row("adapter", KNOWN.values(), ids=KNOWN)
+each_voice = each_row("voice", VOICES, ids=[voice.name for voice in VOICES])
 
 
 def printed(*events: Sequence[Object]) -> bytes:
@@ -57,7 +58,7 @@ def test_built_in_aliases_and_adapters_correspond_one_to_one() -> None:
     assert set(KNOWN) == set(ALIASES)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each_row("name", COMMANDS)
 def test_each_agent_is_one_registry_line_and_one_module(name: str) -> None:
     module = importlib.import_module(f"rooda.agents.{name.replace('-', '_')}")
     assert KNOWN[name] is module.ADAPTER
@@ -94,7 +95,7 @@ def test_facts_of_each_cli_include_installation_and_advice(adapter: Adapter) -> 
 # -- program and output form -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command,name,form",
     [
         ("claude -p", "claude", Form.TEXT),
@@ -129,7 +130,7 @@ def test_command_line_determines_adapter_and_output_form(
     assert (program.adapter.name, program.form) == (name, form)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command,model",
     [
         ("claude -p --model opus", "opus"),
@@ -155,7 +156,7 @@ def test_text_adapter_overrides_a_known_program() -> None:
     assert not program.is_known
 
 
-@pytest.mark.parametrize("words", [[], [""], ["env"], ["env", "-i"], ["timeout", "5"]])
+@each_row("words", [[], [""], ["env"], ["env", "-i"], ["timeout", "5"]])
 def test_command_line_without_a_program_has_no_program_name(words: list[str]) -> None:
     assert program_name(words) == ""
 
@@ -396,7 +397,7 @@ def test_signal_of_a_copilot_subagent_does_not_count(tmp_path: Path) -> None:
     assert play(tmp_path, voice.command, pieces).iteration.verdict is Verdict.CONTINUE
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "env -u ANTHROPIC_API_KEY claude -p --output-format stream-json",

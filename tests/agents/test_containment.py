@@ -9,8 +9,9 @@ import pytest
 from rooda.agents.adapter import Adapter
 from rooda.agents.containment import NETWORK_VARIABLES
 from rooda.agents.registry import ADAPTERS, COMMANDS, KNOWN, TEXT
+from support.tables import each_row
 
-each_known = pytest.mark.parametrize("adapter", KNOWN.values(), ids=KNOWN)
+each_known = each_row("adapter", KNOWN.values(), ids=KNOWN)
 
 # Files and folders whose content the CLI runs, or that an editor or a shell of the user reads.
 _CODE = (
@@ -53,7 +54,7 @@ def test_variables_that_choose_the_paying_account_pass_in(adapter: Adapter) -> N
     assert all(_passes(adapter, name) for name in adapter.facts.payers)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     [
         *(
@@ -86,7 +87,7 @@ def test_proxies_pass_in_under_both_spellings() -> None:
 # -- the CLI's own sandbox -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command,inside",
     [
         ("claude -p", f"claude --settings '{_OFF}' -p"),

@@ -27,6 +27,7 @@ from rooda.process.exits import (
     Signalled,
     TimedOut,
 )
+from support.tables import each_row
 from support.transcripts import (
     COMMANDS,
     Piece,
@@ -70,7 +71,7 @@ def report_with_fault(kind: FailureKind) -> AgentReport:
 # -- the outcome of a report -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "end,report,verdict,kind",
     [
         (Exited(0), WELL, Verdict.CONTINUE, None),
@@ -98,7 +99,7 @@ def test_report_decides_the_outcome_without_a_signal(
     assert (outcome.verdict, outcome.kind) == (verdict, kind)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "end,report,kind",
     [
         (Exited(0), SILENT, FailureKind.EMPTY),
@@ -118,10 +119,8 @@ def test_silent_unknown_command_is_not_a_failure() -> None:
     assert judge(Exited(0), NONE, None, changed=False).verdict is Verdict.CONTINUE
 
 
-@pytest.mark.parametrize("kind", REPORTED_KINDS)
-@pytest.mark.parametrize(
-    "end", [Exited(0), Exited(1), Exited(145), KILLED, HungAfterResult("result_grace", 30)]
-)
+@each_row("kind", REPORTED_KINDS)
+@each_row("end", [Exited(0), Exited(1), Exited(145), KILLED, HungAfterResult("result_grace", 30)])
 def test_fault_decides_the_outcome_with_any_exit_code(end: Exit, kind: FailureKind) -> None:
     outcome = judge(end, NONE, report_with_fault(kind))
     assert outcome.verdict is FAULT_VERDICTS[kind]
@@ -131,7 +130,7 @@ def test_fault_decides_the_outcome_with_any_exit_code(end: Exit, kind: FailureKi
     assert outcome.fault is not None
 
 
-@pytest.mark.parametrize("kind", REPORTED_KINDS)
+@each_row("kind", REPORTED_KINDS)
 def test_signal_takes_precedence_over_a_fault(kind: FailureKind) -> None:
     assert judge(Exited(1), SUCCESS, report_with_fault(kind)) == Outcome(
         Verdict.COMPLETE, despite_exit=True
@@ -139,7 +138,7 @@ def test_signal_takes_precedence_over_a_fault(kind: FailureKind) -> None:
     assert judge(Exited(1), FAILURE, report_with_fault(kind)).kind is FailureKind.SIGNAL
 
 
-@pytest.mark.parametrize(
+@each_row(
     "end,verdict,kind",
     [
         (TimedOut("idle_timeout", 5), Verdict.FAILURE, FailureKind.TIMEOUT),
@@ -356,12 +355,12 @@ KINDS_BY_MESSAGE = {
 }
 
 
-@pytest.mark.parametrize("words,kind", KINDS_BY_MESSAGE.items(), ids=lambda value: str(value)[:40])
+@each_row("words,kind", KINDS_BY_MESSAGE.items(), ids=lambda value: str(value)[:40])
 def test_message_is_classified(words: str, kind: FailureKind | None) -> None:
     assert classify(words) is kind
 
 
-@pytest.mark.parametrize(
+@each_row(
     "status,kind",
     [
         (400, None),
@@ -381,7 +380,7 @@ def test_http_status_classifies_an_unknown_message(
     assert classify("it did not work", status) is kind
 
 
-@pytest.mark.parametrize(
+@each_row(
     "words,left,kind",
     [
         ("it did not work", None, LIMIT),  # in doubt, wait longer
@@ -462,7 +461,7 @@ def printed(*events: Sequence[Object]) -> Piece:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("voice", VOICES, ids=[voice.name for voice in VOICES])
+@each_row("voice", VOICES, ids=[voice.name for voice in VOICES])
 def test_failure_messages_in_answers_tools_and_prompts_are_not_faults(voice: Voice) -> None:
     begins, ends = voice.begins(), [*voice.says("Done."), *voice.ends("Done.")]
     for words in evidence():
@@ -473,7 +472,7 @@ def test_failure_messages_in_answers_tools_and_prompts_are_not_faults(voice: Voi
 
 TEXTS = [(cli, COMMANDS[cli, form]) for cli, form in COMMANDS if form == "text"]
 TEXTS += [("cursor-agent", "cursor-agent -p"), ("kiro-cli", "kiro-cli chat --no-interactive")]
-each_text = pytest.mark.parametrize("command", [c for _, c in TEXTS], ids=[c for c, _ in TEXTS])
+each_text = each_row("command", [c for _, c in TEXTS], ids=[c for c, _ in TEXTS])
 
 
 @each_text
@@ -614,7 +613,7 @@ FOREIGN = (
 )
 
 
-@pytest.mark.parametrize("voice", VOICES, ids=lambda voice: voice.name)
+@each_row("voice", VOICES, ids=lambda voice: voice.name)
 def test_lines_of_other_programs_between_events_are_not_faults(voice: Voice) -> None:
     _, before = printed(voice.begins(), voice.says("Hello."))
     for foreign in FOREIGN:
@@ -628,7 +627,7 @@ AS_ROOT = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command,stderr,kind",
     [
         (
@@ -679,7 +678,7 @@ def test_last_error_of_a_cli_on_stderr_is_a_fault(
     assert "\x1b" not in fault.evidence
 
 
-@pytest.mark.parametrize(
+@each_row(
     "words,kind",
     [
         ("API Error: 503 upstream connect error", OVERLOADED),

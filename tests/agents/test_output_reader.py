@@ -23,6 +23,7 @@ from rooda.agents.registry import ADAPTERS, KNOWN
 from rooda.loop.outcome import Verdict, judge
 from rooda.loop.promises import Promises
 from rooda.process.exits import Exited
+from support.tables import each_row
 from support.transcripts import (
     Piece,
     Transcript,
@@ -55,8 +56,8 @@ WRONG: tuple[Any, ...] = (
     {"message": {"content": [{"type": "text", "text": 1}]}},
 )
 
-each_adapter = pytest.mark.parametrize("adapter", ADAPTERS.values(), ids=ADAPTERS)
-each_voice = pytest.mark.parametrize("voice", VOICES, ids=[voice.name for voice in VOICES])
+each_adapter = each_row("adapter", ADAPTERS.values(), ids=ADAPTERS)
+each_voice = each_row("voice", VOICES, ids=[voice.name for voice in VOICES])
 
 
 # -- properties of every report --------------------------------------------------------------
@@ -169,7 +170,7 @@ def try_events(adapter: Adapter, events: list[object]) -> list[Said]:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", KNOWN)
+@each_row("name", KNOWN)
 def test_sample_of_events_with_wrong_values_raises_no_error(name: str) -> None:
     chance = random.Random(name)
     events = list(every_wrong_event(name)) or list(WRONG)
@@ -177,7 +178,7 @@ def test_sample_of_events_with_wrong_values_raises_no_error(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", KNOWN)
+@each_row("name", KNOWN)
 def test_wrong_values_in_every_field_of_every_event_raise_no_error(name: str) -> None:
     try_events(KNOWN[name], list(every_wrong_event(name)))
 
@@ -371,7 +372,7 @@ def verdict_of(one: Transcript, size: int) -> tuple[AgentReport, Verdict]:
     return report, judge(Exited(0), Promises(), report).verdict
 
 
-@pytest.mark.parametrize("one", ended_well("stream"), ids=lambda one: one.name)
+@each_row("one", ended_well("stream"), ids=lambda one: one.name)
 def test_truncated_stream_is_incomplete_and_a_failure(one: Transcript) -> None:
     first = one.stdout.index(b"\n")
     for size in cuts(one):
@@ -534,8 +535,8 @@ def test_shortened_huge_event_is_valid_at_every_cut_position() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", [Form.EVENTS, Form.DOCUMENT, Form.UNKNOWN])
-@pytest.mark.parametrize("filling", FILLINGS)
+@each_row("form", [Form.EVENTS, Form.DOCUMENT, Form.UNKNOWN])
+@each_row("filling", FILLINGS)
 def test_event_line_of_200_mb_is_read_in_bounded_memory(form: Form, filling: str) -> None:
     memory, well, promises = measured("claude", form, 200 * MB, PIECE, DOCUMENT, END, filling)
     assert memory < 40 * MB
@@ -543,7 +544,7 @@ def test_event_line_of_200_mb_is_read_in_bounded_memory(form: Form, filling: str
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("filling", ["x", "[", "{", '"', "\\", ",", '{"type":', "\x1b"])
+@each_row("filling", ["x", "[", "{", '"', "\\", ",", '{"type":', "\x1b"])
 def test_200_mb_without_events_are_read_in_bounded_memory(filling: str) -> None:
     for form in (Form.EVENTS, Form.DOCUMENT):
         memory, well, promises = measured("gemini", form, 200 * MB, MB, "", "\n", filling)
@@ -578,7 +579,7 @@ def test_reading_time_grows_linearly_with_the_number_of_lines() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("shift", range(8))
+@each_row("shift", range(8))
 def test_huge_line_is_shortened_in_the_middle_and_stays_an_event(shift: int) -> None:
     # Escapes everywhere, so that each cut falls inside an escape.
     words = "x" * shift + 'a\\"\n' * 600_000 + "<promise>SUCCESS</promise>"

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import rooda
 from rooda.agents.resets import requested_delay, reset_time
+from support.tables import each_row
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NEW_YORK = ZoneInfo("America/New_York")
@@ -35,7 +36,7 @@ def seconds_left(text: str) -> float | None:
     return None if found is None else (found - SUNDAY_EVENING).total_seconds()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text,expected",
     [
         # claude
@@ -95,7 +96,7 @@ def test_messages_of_real_clis_give_the_reset_time(text: str, expected: str) -> 
     assert local_reset(text) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text,expected",
     [
         ("usage limit reached|1735689600", "2025-01-01 01:00"),
@@ -112,7 +113,7 @@ def test_complete_date_and_time_is_used_even_in_the_past(text: str, expected: st
     assert local_reset(text) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "clock,expected",
     [
         ("3pm", "2026-11-16 15:00"),
@@ -149,7 +150,7 @@ def test_time_without_day_or_year_is_the_next_such_time(clock: str, expected: st
     assert local_reset(f"You've hit your limit · resets {clock}") == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "zone,expected",
     [
         ("", "2026-11-16 09:00"),
@@ -176,7 +177,7 @@ def test_zone_of_the_message_is_used_or_else_the_local_zone(zone: str, expected:
     assert local_reset(f"resets 9:00am{zone}") == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text,seconds",
     [
         ("try again in 3 hours", 10800),
@@ -210,7 +211,7 @@ def test_duration_counts_from_now(text: str, seconds: float) -> None:
     assert seconds_left(text) == seconds
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",
@@ -246,12 +247,12 @@ def test_number_that_is_not_a_time_gives_none(text: str) -> None:
     assert local_reset(text) is None
 
 
-@pytest.mark.parametrize("day", ["Nov 15", "11/15/2026", "2026-11-15", "Sunday"])
+@each_row("day", ["Nov 15", "11/15/2026", "2026-11-15", "Sunday"])
 def test_day_without_time_gives_none_if_it_is_today(day: str) -> None:
     assert local_reset(f"resets {day}") is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text,expected",
     [
         ("resets 7pm. Weekly limit resets Nov 20 at 9am", "2026-11-20 09:00"),
@@ -266,7 +267,7 @@ def test_latest_of_several_reset_times_is_used(text: str, expected: str) -> None
     assert local_reset(text) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "now,text,expected",
     [
         ("2026-12-31 22:00", "resets Jan 1, 1am", "2027-01-01 01:00"),
@@ -299,7 +300,7 @@ def test_day_is_computed_in_the_zone_of_the_message() -> None:
     assert local_reset("resets Nov 15 (America/New_York)", late_in_berlin) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "now,text,expected",
     [
         # Berlin, March: the hour from 02:00 to 03:00 is skipped
@@ -344,7 +345,7 @@ def test_wait_is_correct_across_a_clock_change() -> None:
     assert found - evening == timedelta(hours=12)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "zone",
     [
         "(Europe/Nowhere)",
@@ -390,7 +391,7 @@ for text in ("resets 3pm (Europe/Berlin)", "resets 3pm PT", "resets 3pm (UTC)", 
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "\x1b[91m\x1b[1mError: \x1b[0mlimit · resets \x1b[1m7pm\x1b[0m",
@@ -412,7 +413,7 @@ def test_both_ends_of_a_long_text_are_searched(size: int) -> None:
     assert local_reset("x " * size + "resets 7pm") == "2026-11-15 19:00"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "try again in 999999999 days",
@@ -439,7 +440,7 @@ def test_times_after_the_last_date_give_none() -> None:
     assert [reset_time(text, last) for text in texts] == [None] * len(texts)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "piece",
     [
         "reset ",
@@ -528,7 +529,7 @@ def test_date_less_than_a_day_ago_is_over_and_not_next_year() -> None:
     assert local_reset("resets Nov 14 at 11:14 AM", now) == "2027-11-14 11:14"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "words,seconds",
     [
         ("retry after 20s", 20.0),

@@ -3,7 +3,7 @@
 import json
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from support.expected import (
     numbers_of,
     outcome_of,
 )
+from support.tables import Test, each_row
 from support.transcripts import (
     Piece,
     Transcript,
@@ -52,8 +53,8 @@ def _known(*, events: bool = False) -> list[Transcript]:
     return [one for one in known if not events or (one.form != "text" and one.stdout)]
 
 
-def _each(found: Sequence[Transcript]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("one", found, ids=[one.name for one in found])
+def _each(found: Sequence[Transcript]) -> Callable[[Test], Test]:
+    return each_row("one", found, ids=[one.name for one in found])
 
 
 def _cuts(one: Transcript) -> list[list[Piece]]:
@@ -177,7 +178,7 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize("cli", WRITES)
+@each_row("cli", WRITES)
 def test_readable_lines_show_the_answer_and_the_written_file(cli: str) -> None:
     one = transcript(f"{cli}-tool-stream")
     said = [
@@ -192,7 +193,7 @@ def test_readable_lines_show_the_answer_and_the_written_file(cli: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("cli", RUNS)
+@each_row("cli", RUNS)
 def test_readable_lines_show_the_command(cli: str) -> None:
     one = transcript(f"{cli}-toolecho-stream")
     tools = [line for line in read_output(one.command, one.pieces()).said if line.kind == "tool"]
@@ -213,7 +214,7 @@ def test_readable_lines_show_a_denied_tool() -> None:
     assert "note: was not allowed to use Write" in read_output(one.command, one.pieces()).lines
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name,words,times",
     [
         ("claude-ratelimit-stream", "retrying: 429 rate_limit (try", 10),

@@ -15,6 +15,7 @@ from rooda.config.document import (
 )
 from rooda.config.locate import LARGEST_FILE
 from rooda.config.problems import Problem, errors
+from support.tables import each_row
 
 FILE = "rooda-config.yml"
 
@@ -43,7 +44,7 @@ def entries(content: str) -> dict[str, Entry]:
     return {entry.key: entry for entry in root.entries}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text,value",
     [
         ("", None),
@@ -110,7 +111,7 @@ def test_very_long_numbers_are_no_error() -> None:
     assert isinstance(resolve("0x" + "f" * 5000), str)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text,value",
     [
         ("a: 'true'", "true"),
@@ -198,7 +199,7 @@ def test_anchor_can_be_redefined() -> None:
     assert tree("a: &x 1\nb: *x\nc: &x 2\nd: *x\n") == {"a": 1, "b": 1, "c": 2, "d": 2}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text,line,words",
     [
         ("a: 1\nb: *missing\n", 2, "*missing has no anchor"),
@@ -233,7 +234,7 @@ def test_unusable_yaml_is_refused_with_its_line(text: str, line: int, words: str
     assert problem.line == line
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "a: 1\nb: !!set {x, y}\n",
@@ -252,9 +253,7 @@ def test_tags_of_plain_collections_are_accepted() -> None:
     assert tree("a: !!map {b: !!seq [1]}") == {"a": {"b": [1]}}
 
 
-@pytest.mark.parametrize(
-    "character", ["\0", "\a", "\x1b", "\x7f", "\x9b", "\ufffe", "\uffff"], ids=ascii
-)
+@each_row("character", ["\0", "\a", "\x1b", "\x7f", "\x9b", "\ufffe", "\uffff"], ids=ascii)
 def test_control_character_is_refused_with_its_line_and_advice(character: str) -> None:
     problem = only_problem(f"loop:\n  ai_cmd: a{character}b\n")
     assert "not allowed" in problem.message
@@ -262,7 +261,7 @@ def test_control_character_is_refused_with_its_line_and_advice(character: str) -
     assert problem.suggestion
 
 
-@pytest.mark.parametrize(
+@each_row(
     "data,line",
     [
         (b"a: 1\nb: \xff\n", 2),
@@ -285,7 +284,7 @@ def test_byte_order_mark_is_ignored() -> None:
     assert tree(b"\xef\xbb\xbfa: 1\n") == {"a": 1}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "data",
     [b"", b"\n", b"# nothing\n", b"---\n", b"---\n...\n", b"\xef\xbb\xbf", b"   \n", b"null", b"~"],
 )

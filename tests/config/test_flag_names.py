@@ -1,15 +1,14 @@
 """Advice for the users of a command that has not all flags of rooda."""
 
-import pytest
-
 from rooda.config.flag_names import IN_FILES, FlagNames
+from support.tables import each_row
 
 NAMES = FlagNames(
     frozenset({"--verbose"}), {"--ai-cmd": "AGENT_CLI", "--ai-cmd-alias": "AGENT_CLI"}
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "advice,followed",
     [
         ("Choose another with --ai-cmd or --ai-cmd-alias", "Choose another with AGENT_CLI"),
@@ -32,7 +31,7 @@ def test_advice_names_no_flag_that_the_command_lacks(advice: str, followed: str)
     assert FlagNames().advice(advice) == advice
 
 
-@pytest.mark.parametrize(
+@each_row(
     "advice,followed",
     [
         ("Choose another with --log-file", "Choose another with loop.log_file"),

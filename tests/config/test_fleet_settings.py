@@ -16,9 +16,10 @@ from rooda.config.sensitive import masked_url
 from rooda.config.setting import Setting
 from rooda.views import config_view
 from support.config import inspected, sample, world
+from support.tables import each_row
 
 SECRET = "postgresql://night:pa%40ss/word@db.example/fleet?sslpassword=abc"
-each_setting = pytest.mark.parametrize("row", FLEET_SETTINGS, ids=lambda row: row.key)
+each_setting = each_row("row", FLEET_SETTINGS, ids=lambda row: row.key)
 
 
 def problems_of(folder: Path, text: str = "", **env: str) -> list[str]:
@@ -54,7 +55,7 @@ def test_a_flag_beats_a_variable_beats_the_files(tmp_path: Path) -> None:
     assert read_fleet(here, {})[0][JOBS] == 5
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text, env, words",
     [
         ("fleet:\n  job: 3\n", {}, ":2: fleet.job: unknown key 'job'. Did you mean 'jobs'?"),
@@ -94,7 +95,7 @@ def test_config_show_and_check_know_the_section_and_hide_the_password(tmp_path: 
     assert [one.field for one in wrong.problems] == ["fleet.jobs"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "url, shown",
     [
         ("postgresql://me:hush@db:5432/x", "postgresql://me:...@db:5432/x"),

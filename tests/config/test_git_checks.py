@@ -10,6 +10,7 @@ from rooda.config.problems import Problem, Severity, errors
 from rooda.config.sensitive import is_allowed, looks_like_a_secret
 from support.config import planned
 from support.gitrepo import git
+from support.tables import each_row
 from support.workspace import Workspace
 
 AGENT = "--ai-cmd=true"
@@ -120,7 +121,7 @@ def test_git_setting_of_a_preset_that_the_user_repeats_is_an_error(tmp_path: Pat
     assert problem.field == "--push"
 
 
-@pytest.mark.parametrize("flags", [["--no-commit"], ["--git-snapshots"], ["--git-message=x"], []])
+@each_row("flags", [["--no-commit"], ["--git-snapshots"], ["--git-message=x"], []])
 def test_no_git_is_needed_without_a_git_setting(flags: list[str], tmp_path: Path) -> None:
     assert planned(tmp_path, "build", AGENT, *flags).all_problems() == []
 
@@ -244,18 +245,18 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize("name", SECRETS)
+@each_row("name", SECRETS)
 def test_secret_is_recognised_by_its_name(name: str) -> None:
     assert looks_like_a_secret(name)
     assert looks_like_a_secret(f"deep/down/{name}")
 
 
-@pytest.mark.parametrize("name", HARMLESS)
+@each_row("name", HARMLESS)
 def test_other_names_are_no_secrets(name: str) -> None:
     assert not looks_like_a_secret(name)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "pattern,names,others",
     [
         ("*.pem", ["a.pem", "b/c.pem"], ["a.key", "a.pem/b.key"]),

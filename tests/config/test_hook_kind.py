@@ -20,6 +20,7 @@ from rooda.config.settings import (
 )
 from rooda.views import config_view
 from support.config import PROPERTY, dumped, inspected, planned, read
+from support.tables import each_row
 
 POINTS = ["loop_start", "pre_iteration", "post_iteration", "on_failure", "on_wait", "loop_end"]
 
@@ -50,8 +51,8 @@ def test_hook_has_a_timeout_of_30_seconds_and_on_error_ignore_by_default() -> No
     assert Hook("true") == Hook("true", timeout=30.0, on_error="ignore")
 
 
-@pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize("form", ["sync", "[sync]", "{command: sync}", "[{command: sync}]"])
+@each_row("point", POINTS)
+@each_row("form", ["sync", "[sync]", "{command: sync}", "[{command: sync}]"])
 def test_each_event_accepts_each_form(point: str, form: str) -> None:
     layer, problems = read(f"loop: {{hooks: {{{point}: {form}}}}}")
     assert problems == []
@@ -132,7 +133,7 @@ def test_all_mistakes_are_reported_at_once_each_with_its_line_and_field() -> Non
     assert list(layer.loop) == ["hooks.on_wait"], "a list with a mistake is ignored as a whole"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "hook,field,guess",
     [
         ("{comand: a, command: b}", "comand", "'command'"),

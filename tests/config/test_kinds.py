@@ -23,6 +23,7 @@ from rooda.config.text_kinds import (
 )
 from rooda.text.templates import fill
 from support.config import PROPERTY, brief_id
+from support.tables import each_row
 
 MB = 1024 * 1024
 LEVELS = OneOf(("debug", "info", "warn", "error"))
@@ -31,7 +32,7 @@ SPECIAL = Hook("make lint", timeout=300.0, on_error="abort")
 SPECIAL_RAW = {"command": "make lint", "timeout": "5m", "on_error": "abort"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "kind,raw,value",
     [
         (Boolean(), True, True),
@@ -92,7 +93,7 @@ def test_valid_yaml_values_are_accepted(kind: Kind[Any], raw: object, value: obj
     assert type(found) is type(value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "kind,raw,words",
     [
         (Boolean(), "yes", "must be true or false, not 'yes'"),
@@ -194,7 +195,7 @@ def test_text_with_nul_is_not_called_empty(kind: Kind[str]) -> None:
     assert "empty" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "kind,text,value",
     [
         (Boolean(), "true", True),
@@ -230,7 +231,7 @@ def test_valid_text_is_accepted(kind: Kind[Any], text: str, value: object) -> No
     assert type(found) is type(value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "kind,text,words",
     [
         (Boolean(), "perhaps", "must be true or false"),
@@ -259,7 +260,7 @@ def test_invalid_text_gives_an_error_with_advice(kind: Kind[Any], text: str, wor
     assert caught.value.suggestion
 
 
-@pytest.mark.parametrize(
+@each_row(
     "kind,value,shown",
     [
         (Boolean(), True, "true"),
@@ -289,7 +290,7 @@ def test_values_are_shown_in_readable_units(kind: Kind[Any], value: object, show
     assert kind.show(value) == shown
 
 
-@pytest.mark.parametrize(
+@each_row(
     "kind,raw,advice",
     [
         (Boolean(), "yes", "Write true"),
@@ -308,9 +309,7 @@ def test_advice_says_what_to_write(kind: Kind[Any], raw: object, advice: str) ->
     assert caught.value.suggestion == advice
 
 
-@pytest.mark.parametrize(
-    "kind", [Integer(1), Seconds(1), Size(1), LEVELS, SignalWord()], ids=brief_id
-)
+@each_row("kind", [Integer(1), Seconds(1), Size(1), LEVELS, SignalWord()], ids=brief_id)
 def test_error_is_short_however_long_the_value(kind: Kind[Any]) -> None:
     with pytest.raises(WrongValue) as caught:
         kind.check("x" * 10_000 + " ")
@@ -412,7 +411,7 @@ def test_any_text_is_accepted_or_gives_an_error(kind: Kind[Any], text: str) -> N
 # -- templates -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "template,filled",
     [
         ("{procedure}: iteration {iteration}", "build: iteration 3"),

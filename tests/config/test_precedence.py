@@ -26,6 +26,7 @@ from rooda.config.settings import (
 )
 from rooda.config.world import World
 from support.config import FOUR, flag_arguments, in_section, inspected, planned, sample
+from support.tables import each_row
 
 COUNT, MODE = "ROODA_LOOP_DEFAULT_MAX_ITERATIONS", "ROODA_LOOP_ITERATION_MODE"
 WORKSPACE, GLOBAL = "workspace: ./rooda-config.yml", "global: ~/.config/rooda/rooda-config.yml"
@@ -41,8 +42,8 @@ def containing(problems: list[Problem], words: str) -> list[Problem]:
 PLACES = ("cli", "own in workspace", "own in global", "env", "workspace", "global", "nowhere")
 
 
-@pytest.mark.parametrize("strongest", PLACES)
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.key)
+@each_row("strongest", PLACES)
+@each_row("setting", SETTINGS, ids=lambda setting: setting.key)
 def test_strongest_place_decides(setting: Setting[Any], strongest: str, tmp_path: Path) -> None:
     """A value of the procedure wins over a value of the loop, from any file or variable."""
     places = PLACES[PLACES.index(strongest) :]
@@ -82,7 +83,7 @@ def test_strongest_place_decides(setting: Setting[Any], strongest: str, tmp_path
 # -- max iterations ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dropped", range(8))
+@each_row("dropped", range(8))
 def test_maximum_falls_through_eight_levels(dropped: int, tmp_path: Path) -> None:
     """Flag, procedure in either file, variable, loop in either file, preset, built-in default."""
     kept = [level >= dropped for level in range(8)]
@@ -116,7 +117,7 @@ def _levels(own: int | None, loop: int | None) -> str:
     return json.dumps({"procedures": {"bootstrap": values[0]}, "loop": values[1]})
 
 
-@pytest.mark.parametrize(
+@each_row(
     "procedure,count",
     [("build", 5), ("bootstrap", 1), ("agents-sync", 3), ("draft-plan-impl-chore", 3), ("mine", 5)],
 )
@@ -141,7 +142,7 @@ def nine(mode: str = "") -> str:
     return f"default_max_iterations: 9{', ' if mode else ''}{mode}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "flags,env,workspace,global_,maximum,origin",
     [
         # the flags
@@ -237,7 +238,7 @@ NONE_AT_ALL = "default_max_iterations: 0"
 HERE, THERE = "rooda-config.yml", "~/.config/rooda/rooda-config.yml"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "flags,env,workspace,global_,place,field",
     [
         ("-n 0", {}, "", "", ("", None), "--max-iterations"),
@@ -310,7 +311,7 @@ ALIASES = "ai_cmd_aliases: {one: cmd one, two: cmd two, three: cmd three}\n"
 CMD, ALIAS = "ROODA_LOOP_AI_CMD", "ROODA_LOOP_AI_CMD_ALIAS"
 
 
-@pytest.mark.parametrize("dropped", range(13))
+@each_row("dropped", range(13))
 def test_ai_command_falls_through_seven_steps(dropped: int, tmp_path: Path) -> None:
     """Steps 3 and 4 have two places each, steps 5 and 6 three; the last step is an error."""
     kept = [place >= dropped for place in range(12)]
@@ -363,7 +364,7 @@ def test_ai_command_falls_through_seven_steps(dropped: int, tmp_path: Path) -> N
     ][dropped]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "flags,env,workspace,global_,command",
     [
         ([], {}, loop("ai_cmd: null"), loop("ai_cmd: cmd weak"), None),
@@ -408,7 +409,7 @@ def test_null_removes_weaker_commands(
     assert bool(no_command) == (command is None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "flags,env,workspace,global_,names",
     [
         ([], {}, loop("ai_cmd_alias: one"), loop("ai_cmd: cmd weak"), ("'cmd weak'", "'one'")),
@@ -434,7 +435,7 @@ def test_direct_command_wins_over_a_stronger_alias_with_a_warning(
     assert all(name in warning.message for name in names)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "flags,workspace,global_",
     [
         ([], loop("ai_cmd: cmd strong"), loop("ai_cmd_alias: one")),
@@ -502,7 +503,7 @@ SHOW, OLD_SHOW = "ROODA_LOOP_SHOW_AI_OUTPUT", "ROODA_SHOW_AI_OUTPUT"
 HIDE = "cli: --no-show-ai-output"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "flags,env,workspace,global_,level,origin",
     [
         ("", {}, "", "", "info", "built-in"),
@@ -540,7 +541,7 @@ def test_log_level_is_resolved_with_its_origin(
     assert str(values.origin(LOG_LEVEL)) == origin
 
 
-@pytest.mark.parametrize(
+@each_row(
     "flags,env,workspace,show,origin",
     [
         ("", {}, "", False, "built-in"),
@@ -621,7 +622,7 @@ def test_env_of_the_config_wins_over_the_inherited_environment(tmp_path: Path) -
     assert "GONE" not in prepared.plan.environ, "null removes a variable"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "written,value",
     [
         ("3.10", "3.10"),
@@ -757,7 +758,7 @@ def test_preset_is_a_layer_just_above_the_built_in_defaults(
     assert [row.key for row in others if str(values.origin(row)) == f"preset: {preset}"] == []
 
 
-@pytest.mark.parametrize("place", ["flag", "variable", "procedure", "workspace", "global"])
+@each_row("place", ["flag", "variable", "procedure", "workspace", "global"])
 def test_preset_can_be_set_in_each_place(place: str, tmp_path: Path) -> None:
     line = "preset: ralph"
     values = planned(
@@ -772,8 +773,8 @@ def test_preset_can_be_set_in_each_place(place: str, tmp_path: Path) -> None:
     assert values[IGNORE_EXIT_STATUS] is False
 
 
-@pytest.mark.parametrize("key", V1)
-@pytest.mark.parametrize("place", ["global", "workspace", "variable", "flag"])
+@each_row("key", V1)
+@each_row("place", ["global", "workspace", "variable", "flag"])
 def test_each_value_of_a_preset_can_be_overridden(key: str, place: str, tmp_path: Path) -> None:
     setting = BY_KEY[key]
     is_shown_as_given = setting.default is not None and setting is not GIT_MESSAGE
@@ -808,7 +809,7 @@ def test_signals_of_the_presets_ralph_and_v1(tmp_path: Path) -> None:
 # -- the folder of the global file ---------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "environ,folder",
     [
         ({"ROODA_CONFIG_HOME": "/r", "XDG_CONFIG_HOME": "/x", "HOME": "/h"}, "/r"),

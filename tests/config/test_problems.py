@@ -9,6 +9,7 @@ from rooda.config.problems import Problem, Severity, errors, warnings
 from rooda.config.settings import BY_KEY, LOG_FILE, WORKING_DIR
 from rooda.prompts.parts import PHASES
 from support.config import FOUR, inspected, planned, read
+from support.tables import each_row
 from support.workspace import PROCEDURE, Workspace
 
 FILE, GLOBAL_FILE = "rooda-config.yml", "~/.config/rooda/rooda-config.yml"
@@ -111,7 +112,7 @@ def test_valid_values_of_an_invalid_file_still_apply(tmp_path: Path) -> None:
     assert prepared.values[BY_KEY["failure_threshold"]] == 3
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text,words",
     [
         ("loop: []", "must be a mapping of keys to values, not a list"),
@@ -158,7 +159,7 @@ PART, ALIAS = "observe: [{contents: a, path: b}]", "x: {command: a, adaptor: b}"
 BILD = "--observe=builtin:prompts/observe_bild.md"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text,line,field,guess",
     [
         ("lop:\n  {}", 1, "lop", "'loop'"),
@@ -209,7 +210,7 @@ def test_unknown_keys_prevent_a_run(tmp_path: Path) -> None:
     assert places(errors(prepared.all_problems())) == [(FILE, 1, "lop"), (FILE, 2, "loop.colour")]
 
 
-@pytest.mark.parametrize("text", ["x_mine: 1", "X-mine: 1", "loop: {x-mine: 1}", "x: {}"])
+@each_row("text", ["x_mine: 1", "X-mine: 1", "loop: {x-mine: 1}", "x: {}"])
 def test_only_top_level_keys_that_start_with_x_dash_are_free(text: str) -> None:
     [problem] = read(text)[1]
     assert problem.severity is Severity.ERROR
@@ -239,7 +240,7 @@ def test_misspelled_key_of_an_anchor_is_an_error_where_it_is_merged() -> None:
     assert "max_cost" in problem.suggestion
 
 
-@pytest.mark.parametrize(
+@each_row(
     "arguments,env,words,guess",
     [
         (["bild"], {}, "no procedure or command named 'bild'", "'build'"),
@@ -283,7 +284,7 @@ def test_empty_unknown_variable_is_ignored(tmp_path: Path) -> None:
 # -- procedures ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("missing", PHASES)
+@each_row("missing", PHASES)
 def test_procedure_without_a_phase_is_an_error(missing: str, tmp_path: Path) -> None:
     phases = ", ".join(f"{phase}: [{{content: a}}]" for phase in PHASES if phase != missing)
     text = f"# mine\nprocedures:\n  mine: {{{phases}}}\n"
@@ -318,7 +319,7 @@ def test_built_in_procedure_may_be_changed_in_part(tmp_path: Path) -> None:
     assert planned(tmp_path, "build", "--ai-cmd=true", workspace=text).valid
 
 
-@pytest.mark.parametrize("name", ["list", "run", "config", "version"])
+@each_row("name", ["list", "run", "config", "version"])
 def test_procedure_with_the_name_of_a_command_is_warned_about(name: str, tmp_path: Path) -> None:
     text = f"procedures:\n  {name}: {{{FOUR}}}\n"
     prepared = planned(tmp_path, "build", "--ai-cmd=true", workspace=text)
@@ -390,7 +391,7 @@ procedures:
     assert "'unused' is not used" in warning.message
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line,words,field",
     [
         ("ai_cmd: echo 'never closed", "split into words", "ai_cmd"),
@@ -401,7 +402,7 @@ procedures:
         ("working_dir: missing", "does not exist", "working_dir"),
     ],
 )
-@pytest.mark.parametrize("section", ["loop", "procedures.build"])
+@each_row("section", ["loop", "procedures.build"])
 def test_wrong_name_in_a_file_is_reported_with_file_line_and_field(
     line: str, words: str, field: str, section: str, tmp_path: Path
 ) -> None:
@@ -414,7 +415,7 @@ def test_wrong_name_in_a_file_is_reported_with_file_line_and_field(
     assert problem.suggestion
 
 
-@pytest.mark.parametrize(
+@each_row(
     "arguments,field",
     [
         (["--ai-cmd=echo 'never closed"], "--ai-cmd"),

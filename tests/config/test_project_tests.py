@@ -4,12 +4,12 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-import pytest
 import yaml
 
 from rooda.config.project_tests import find_tests
 from rooda.config.proposals import Proposals
 from rooda.config.template import line_of, template
+from support.tables import each_row
 
 SCRIPT = '{"scripts": {"test": "vitest run"}}'
 DEEP = "[" * 100_000
@@ -23,7 +23,7 @@ def written(folder: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
+@each_row(
     "files,commands",
     [
         ({}, []),
@@ -100,10 +100,8 @@ def test_test_command_follows_from_the_files_and_the_config_is_valid(
     assert values == {"loop": {"ai_cmd_alias": "claude", "verify": {"command": first}}}
 
 
-@pytest.mark.parametrize(
-    "name", ["Makefile", "pyproject.toml", "package.json", "Cargo.toml", "go.mod", "tests"]
-)
-@pytest.mark.parametrize("kind", ["folder", "pipe", "link to itself", "zeros", "one long line"])
+@each_row("name", ["Makefile", "pyproject.toml", "package.json", "Cargo.toml", "go.mod", "tests"])
+@each_row("kind", ["folder", "pipe", "link to itself", "zeros", "one long line"])
 def test_hostile_file_does_no_harm(tmp_path: Path, name: str, kind: str) -> None:
     path = tmp_path / name
     match kind:

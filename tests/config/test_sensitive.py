@@ -1,11 +1,10 @@
 """Secrets in texts that are shown: their values are hidden."""
 
-import pytest
-
 from rooda.config.sensitive import without_secret_values
+from support.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text,shown",
     [
         ("make test", "make test"),

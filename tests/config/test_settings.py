@@ -48,11 +48,12 @@ from support.config import (
     world,
     wrong_text,
 )
+from support.tables import Test, each_row
 from support.workspace import Workspace
 
 
-def rows(found: Iterable[Setting[Any]]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("setting", list(found), ids=lambda setting: setting.key)
+def rows(found: Iterable[Setting[Any]]) -> Callable[[Test], Test]:
+    return each_row("setting", list(found), ids=lambda setting: setting.key)
 
 
 each_setting = rows(SETTINGS)
@@ -80,7 +81,7 @@ def expected(setting: Setting[Any], folder: Path) -> Any:
     return str(folder / value) if isinstance(setting.kind, PathText) else value
 
 
-@pytest.mark.parametrize(
+@each_row(
     "names",
     [
         lambda row: [row.key],
@@ -328,7 +329,7 @@ def test_dry_run_shows_it_if_it_is_set(setting: Setting[Any], tmp_path: Path) ->
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "key,default",
     [
         ("iteration_mode", "max-iterations"),
@@ -372,7 +373,7 @@ def test_documented_names_and_defaults(key: str, default: object) -> None:
     assert BY_KEY[key].default == default
 
 
-@pytest.mark.parametrize(
+@each_row(
     "key,least,too_little",
     [
         ("iteration_timeout", "1", "0.99"),

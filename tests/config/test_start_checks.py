@@ -9,6 +9,7 @@ from rooda.config.verify_checks import needed_program
 from rooda.views.dry_run import render
 from support.config import planned
 from support.gitrepo import git
+from support.tables import each_row
 
 AGENT = "--ai-cmd=true"
 
@@ -120,7 +121,7 @@ def test_what_only_a_preset_asks_for_is_not_checked(work: Path, tmp_path: Path) 
     assert errors(found(tmp_path, "--preset=v1", "-n", "1")) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command,word",
     [
         ("make test", "make"),

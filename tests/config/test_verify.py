@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,12 +11,13 @@ from rooda.config.json_schema import schema
 from rooda.config.problems import Severity, errors
 from rooda.config.settings import VERIFY_COMMAND, VERIFY_FEEDBACK, VERIFY_TIMEOUT, VERIFY_WHEN
 from support.config import PROPERTY, dumped, planned, read
+from support.tables import each_row
 
 LONG = "{command: make all, when: on-success, timeout: 90, feedback: false}"
 
 
-@pytest.mark.parametrize("where", ["loop: {%s}", "procedures: {build: {%s}}"])
-@pytest.mark.parametrize("form", ["make test", "{command: make test}"])
+@each_row("where", ["loop: {%s}", "procedures: {build: {%s}}"])
+@each_row("form", ["make test", "{command: make test}"])
 def test_short_form_sets_the_command(form: str, where: str, tmp_path: Path) -> None:
     values = planned(tmp_path, "build", workspace=where % f"verify: {form}").values
     assert values[VERIFY_COMMAND] == "make test"
@@ -44,8 +44,8 @@ def test_short_form_overrides_only_the_command(tmp_path: Path) -> None:
     assert values[VERIFY_FEEDBACK] is False
 
 
-@pytest.mark.parametrize("null", ["verify: null", "verify: ", "verify: {command: null}"])
-@pytest.mark.parametrize("where", ["loop: {%s}", "procedures: {build: {%s}}"])
+@each_row("null", ["verify: null", "verify: ", "verify: {command: null}"])
+@each_row("where", ["loop: {%s}", "procedures: {build: {%s}}"])
 def test_null_unsets_the_check(null: str, where: str, tmp_path: Path) -> None:
     values = planned(
         tmp_path, "build", global_="loop: {verify: make test}", workspace=where % null
@@ -59,7 +59,7 @@ def test_timeout_of_null_is_no_timeout(tmp_path: Path) -> None:
     assert values[VERIFY_TIMEOUT] is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "env,command,origin",
     [
         ({"ROODA_LOOP_VERIFY": "true 'b c'"}, "true 'b c'", "ROODA_LOOP_VERIFY"),
@@ -96,7 +96,7 @@ def test_flag_sets_the_command(tmp_path: Path) -> None:
     assert str(values.origin(VERIFY_COMMAND)) == "cli: --verify"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value,words",
     [
         ("5", "must be a command, not 5"),
@@ -105,7 +105,7 @@ def test_flag_sets_the_command(tmp_path: Path) -> None:
         ("''", "must not be empty"),
     ],
 )
-@pytest.mark.parametrize(
+@each_row(
     "start,name",
     [("loop:\n  verify: ", "loop"), ("procedures:\n  p:\n    verify: ", "procedures.p")],
 )

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from support.tables import each_row
+
 ROOT = Path(__file__).parents[2]
 ROWS: list[tuple[str, str, str]] = re.findall(
     r"^\| (\d{3}-[A-Z]\d+) \| (.+) \| (.+) \|$",
@@ -51,7 +53,7 @@ def test_every_promise_has_one_row() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("row,promise,shown", ROWS, ids=[row for row, _, _ in ROWS])
+@each_row("row,promise,shown", ROWS, ids=[row for row, _, _ in ROWS])
 def test_what_a_row_names_exists(row: str, promise: str, shown: str) -> None:
     named = re.findall(r"`([\w/]+)::(test_\w+)`", shown)
     decided = re.findall(r"\bD\d+\b", shown)

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from rooda.text.event import EVENTS, Event, LogLevel
 from support.happenings import SAMPLES, written
+from support.tables import each_row
 from support.workspace import ROODA, Workspace
 from tools import docs, examples, picture
 
@@ -60,7 +61,7 @@ YAML_EXAMPLES = [
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", docs.GENERATED)
+@each_row("name", docs.GENERATED)
 def test_generated_tables_are_fresh(name: str) -> None:
     assert (docs.DOCS / name).read_text() == docs.updated(name), "run `make docs`"
 
@@ -68,7 +69,7 @@ def test_generated_tables_are_fresh(name: str) -> None:
 LOGGED = [event for event in SAMPLES if event.is_logged]
 
 
-@pytest.mark.parametrize("event", LOGGED, ids=lambda event: type(event).__name__)
+@each_row("event", LOGGED, ids=lambda event: type(event).__name__)
 def test_the_documented_fields_of_an_event_are_those_of_a_log(event: Event) -> None:
     line = written("json", ("10:00:45", event), threshold=LogLevel.DEBUG, time="none")
     read = json.loads(line)
@@ -91,7 +92,7 @@ def fits(value: Any, hint: Any) -> bool:
     return type(value) in plain.get(hint, (str,))
 
 
-@pytest.mark.parametrize("kind", EVENTS, ids=lambda kind: kind.__name__)
+@each_row("kind", EVENTS, ids=lambda kind: kind.__name__)
 def test_the_documented_levels_of_an_event_are_those_that_it_has(kind: type[Event]) -> None:
     found = {event.log_level for event in SAMPLES if type(event) is kind}
     assert found == ({kind.level} if kind.raised is None else {kind.level, kind.raised[0]})
@@ -224,14 +225,14 @@ def make_repository(workspace: Workspace) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@each_row("page", PAGES, ids=lambda page: page.name)
 def test_documented_python_runs(page: Path, tmp_path: Path) -> None:
     for block in blocks(page, "python"):
         subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True, capture_output=True)
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@each_row("page", PAGES, ids=lambda page: page.name)
 def test_documented_make_targets_and_scripts_exist(page: Path) -> None:
     for words in shell_commands(page):
         if words[0] == "make":
@@ -257,7 +258,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@each_row("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\((?!http)([^)#]*)#?([^)]*)\)", page.read_text())
     for path, anchor in links:
@@ -266,7 +267,7 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), f"{path}#{anchor}"
 
 
-@pytest.mark.parametrize("page", USER_PAGES, ids=lambda page: page.name)
+@each_row("page", USER_PAGES, ids=lambda page: page.name)
 def test_pages_for_users_do_not_mention_the_source_documents(page: Path) -> None:
     assert not re.findall(r"(?i)\bseeds?\b|\bcontract\b|\bD\d+\b", page.read_text())
 
@@ -286,7 +287,7 @@ def test_the_picture_needs_nothing_from_elsewhere() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("page", examples.pages(), ids=lambda page: page.name)
+@each_row("page", examples.pages(), ids=lambda page: page.name)
 def test_examples_print_what_the_page_shows(page: Path) -> None:
     text = page.read_text()
     new = examples.updated(text)

@@ -13,13 +13,14 @@ from rooda.fleet.remote.record_commits import FILES, Facts, RecordKind
 from rooda.fleet.run_model import BRANCHES, RECORDS, Batch, FleetTask, Run, RunState
 from rooda.fleet.slots.slot import Slot
 from rooda.workspace.tools import Tools
+from support.tables import each_row
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/fleet.md").read_text()
 RUN = Run("project", "auth", Batch("b", "0" * 40), FleetTask("auth"))
 SLOT = Slot(Path("/nowhere/project/1"), 1, "/nowhere", Tools({}), -1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "names",
     [
         pytest.param(tuple(RunState), id="states"),

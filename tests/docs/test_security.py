@@ -5,9 +5,8 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from rooda.selftest.run_trials import all_trials
+from support.tables import each_row
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/reference/security.md").read_text()
@@ -19,7 +18,7 @@ def names_in(module: str) -> set[str]:
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
-@pytest.mark.parametrize("module,test", sorted(set(re.findall(r"`([\w/]+)::(test_\w+)`", PAGE))))
+@each_row("module,test", sorted(set(re.findall(r"`([\w/]+)::(test_\w+)`", PAGE))))
 def test_named_test_exists(module: str, test: str) -> None:
     assert test in names_in(module)
 

@@ -50,6 +50,7 @@ from rooda.workspace.lock import Lock
 from rooda.workspace.lock_note import LockNote, here
 from rooda.workspace.tools import Tools
 from support.gitrepo import git
+from support.tables import each_row
 from support.workspace import Workspace, alive, wait_for
 
 
@@ -72,14 +73,14 @@ def not_ok(findings: list[Finding]) -> list[tuple[str, str]]:
 # -- command lines ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", KNOWN)
+@each_row("name", KNOWN)
 def test_every_known_cli_has_permissions_and_flag_rules(name: str) -> None:
     assert KNOWN[name].permissions.all_tools
     assert KNOWN[name].permissions.otherwise
     assert KNOWN[name].flag_rules
 
 
-@pytest.mark.parametrize("name", read_builtin().aliases)
+@each_row("name", read_builtin().aliases)
 def test_built_in_aliases_have_no_findings_other_than_ok(name: str) -> None:
     alias: Alias = read_builtin().aliases[name].value
     findings = flag_findings(alias.command)
@@ -119,7 +120,7 @@ WARNED = {
 }
 
 
-@pytest.mark.parametrize("command", WARNED)
+@each_row("command", WARNED)
 def test_command_that_cannot_run_unattended_gets_a_warning_with_the_missing_flag(
     command: str,
 ) -> None:
@@ -129,7 +130,7 @@ def test_command_that_cannot_run_unattended_gets_a_warning_with_the_missing_flag
     assert advice in one.advice
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "claude --print --permission-mode=bypassPermissions",
@@ -152,7 +153,7 @@ def test_command_that_can_run_unattended_gets_no_warning(command: str) -> None:
 CLAUDE = "claude -p --dangerously-skip-permissions"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command,environ,root,refused",
     [
         (CLAUDE, {}, True, True),
@@ -180,7 +181,7 @@ def test_gemini_accepts_the_trust_variable_instead_of_the_flag() -> None:
     assert not_ok(flag_findings("gemini --yolo", {"GEMINI_CLI_TRUST_WORKSPACE": "true"})) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command,own,variables",
     [
         ("claude -p", ("claude", "-p"), {}),
@@ -202,7 +203,7 @@ def test_launcher_words_and_variables_are_split_from_the_agent_command(
 # -- accounts and secrets --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@each_row("name", ADAPTERS)
 def test_account_names_its_variables_and_never_their_values(name: str) -> None:
     facts = ADAPTERS[name].facts
     environ = {variable: f"sk-{variable}-value" for variable in (*facts.payers, *facts.nesting)}
@@ -214,13 +215,13 @@ def test_account_names_its_variables_and_never_their_values(name: str) -> None:
     assert dropped(facts, environ, facts.nesting) == (), "a variable set in the config is kept"
 
 
-@pytest.mark.parametrize("value", ["", "0", "false", "no"])
+@each_row("value", ["", "0", "false", "no"])
 def test_variable_with_a_false_value_selects_no_account(value: str) -> None:
     account = account_of(KNOWN["claude"].facts, {"CLAUDE_CODE_USE_BEDROCK": value})
     assert account.variables == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command,shown",
     [
         ("claude -p --model opus", "claude -p --model opus"),
@@ -665,7 +666,7 @@ def test_other_checks_still_run_without_home(workspace: Workspace) -> None:
 # -- the canary's task ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("data", [b"", b"a", b"1234567890abcdef", bytes(range(256)) * 3])
+@each_row("data", [b"", b"a", b"1234567890abcdef", bytes(range(256)) * 3])
 def test_cksum_equals_the_posix_command(data: bytes) -> None:
     done = subprocess.run(["cksum"], input=data, capture_output=True, check=True)
     assert done.stdout.split()[0].decode() == str(cksum(data))
@@ -732,7 +733,7 @@ UNKNOWN = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     "evidence,expected",
     [
         (good_except(repeated=False), {"prompt": "problem"}),

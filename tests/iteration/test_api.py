@@ -31,6 +31,7 @@ from rooda.iteration import (
     TestStatus,
 )
 from rooda.iteration.progress import detect_progress, extract_summary
+from support.tables import each_row
 from support.workspace import alive, wait_for
 
 S = IterationStatus
@@ -167,7 +168,7 @@ def test_filter_returns_matching_iterations() -> None:
     assert [one.number for one in found] == [2, 4]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "statuses,streak",
     [
         ((), 0),
@@ -249,7 +250,7 @@ def test_nothing_is_read_or_written_without_persist_or_path(tmp_path: Path) -> N
     assert history.get_summary().total_iterations == 1
 
 
-@pytest.mark.parametrize("content", ["", "nonsense", "{}", "[7]", '[{"number": 1}]', "[" * 9999])
+@each_row("content", ["", "nonsense", "{}", "[7]", '[{"number": 1}]', "[" * 9999])
 def test_broken_file_is_an_error_and_changes_nothing(tmp_path: Path, content: str) -> None:
     path = tmp_path / "history.json"
     path.write_text(content)
@@ -263,7 +264,7 @@ def test_broken_file_is_an_error_and_changes_nothing(tmp_path: Path, content: st
 # -- summary and progress ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text,summary",
     [
         ("nothing of the kind", None),
@@ -280,7 +281,7 @@ def test_summary_is_five_lines_from_the_first_marker(text: str, summary: str | N
     assert extract_summary(text.encode()) == summary
 
 
-@pytest.mark.parametrize(
+@each_row(
     "now,before,better",
     [
         (None, None, False),

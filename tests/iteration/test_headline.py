@@ -1,9 +1,8 @@
 import time
 
-import pytest
-
 from rooda.agents.agent_notes import AgentNotes
 from rooda.iteration.headline import LONGEST, headline_of
+from support.tables import each_row
 
 DONE = "<promise>SUCCESS</promise>"
 CASES = {
@@ -40,7 +39,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@each_row("case", CASES)
 def test_the_headline_is_the_first_sentence_without_markdown(case: str) -> None:
     text, expected = CASES[case]
     if expected is None:
@@ -69,7 +68,7 @@ def test_a_long_sentence_is_cut_and_a_huge_text_is_read_in_bounded_time() -> Non
         assert len(headline_of(None, hostile)) <= LONGEST
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["# " + " " * 16_000, "# !\n" * 4000, "#\t \n" * 4000, "." * 16_000 + "x"],
     ids=["spaces", "headings", "tabs", "dots"],

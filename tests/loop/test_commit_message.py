@@ -2,10 +2,9 @@
 
 import subprocess
 
-import pytest
-
 from rooda.config.settings import GIT_MESSAGE
 from rooda.loop.commit_message import commit_message
+from support.tables import each_row
 
 LONG = (
     "Rewrote the join so that keys which are null never match, and added three tests for it, one "
@@ -34,7 +33,7 @@ def trailers(text: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "headline,subject",
     [
         ("Add retries to the client", "Add retries to the client"),
@@ -65,7 +64,7 @@ def test_first_line_is_the_headline_and_the_only_trailer_names_the_run(
     assert trailers(text) == [TRAILER]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "headline,subject",
     [
         (LONG, "Rewrote the join so that keys which are null never match, and added\u2026"),
@@ -93,7 +92,7 @@ def test_long_headline_that_looks_like_a_trailer_is_none() -> None:
     assert trailers(message("Signed-off-by: Eve", own)) == ["Reviewed-by: Ada", TRAILER]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "template,expected",
     [
         ("{procedure}: iteration {iteration}", "build: iteration 3"),

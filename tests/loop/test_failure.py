@@ -12,6 +12,7 @@ from rooda.loop.outcome import Outcome, Verdict
 from rooda.process.capture.buffers import Captured, TailBuffer
 from rooda.process.exits import Exit, Exited, NotStarted, Signalled, TimedOut
 from rooda.process.request import ProcessResult
+from support.tables import each_row
 
 NOTHING = Captured(b"", b"", 0)
 SEGV = Signalled(signal.SIGSEGV)
@@ -48,7 +49,7 @@ def test_empty_output_gives_an_empty_excerpt() -> None:
     assert excerpt(captured(b"\n\n"), captured(b" \n")) == ("", "")
 
 
-@pytest.mark.parametrize("length", [501, 1200, 5000, 100_000])
+@each_row("length", [501, 1200, 5000, 100_000])
 def test_long_output_is_its_first_and_last_500_characters(length: int) -> None:
     text = "".join(f"{n} " for n in range(length))[:length].replace(" ", ".")
     assert excerpt(captured(text.encode()), NOTHING) == (text[:500], text[-500:])
@@ -102,7 +103,7 @@ def test_excerpt_of_truncated_output_has_its_first_words() -> None:
 # -- control codes ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "output,shown",
     [
         (b"\x1b[31mred\x1b[0m", "red"),
@@ -140,7 +141,7 @@ def test_command_reason_and_duration_are_kept() -> None:
     assert (found.command, found.reason, found.duration) == ("agent --flag", "exit code 3", 1.5)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "end,kind,expected",
     [
         (Exited(3), FailureKind.EXIT, (3, None, None)),
@@ -164,7 +165,7 @@ def test_truncation_of_either_stream_is_noted() -> None:
     assert not failed(Exited(1), FailureKind.EXIT, stdout=captured(b"x" * 1024, 1024)).truncated
 
 
-@pytest.mark.parametrize(
+@each_row(
     "kind,end,printed,word",
     [
         (FailureKind.TIMEOUT, TimedOut("iteration_timeout", 5.0), 10, "iteration_timeout"),
@@ -182,6 +183,6 @@ def test_each_failure_has_advice_that_fits_its_end(
     assert word in suggestion(kind, end, printed)
 
 
-@pytest.mark.parametrize("kind", FailureKind)
+@each_row("kind", FailureKind)
 def test_each_kind_of_failure_has_advice(kind: FailureKind) -> None:
     assert suggestion(kind, Exited(1), 1)

@@ -16,6 +16,7 @@ from rooda.loop.state import Limits, Progress, State, Status
 from rooda.loop.stops import Stop, StopRule, stop
 from rooda.process.exits import Exit, Exited, Interrupted, Lost, NotStarted, Signalled, TimedOut
 from rooda.workspace.tools import Finished
+from support.tables import each_row
 
 GOOD, DONE = Outcome(Verdict.CONTINUE), Outcome(Verdict.COMPLETE)
 BAD = Outcome(Verdict.FAILURE, FailureKind.EXIT, "exit code 1")
@@ -45,14 +46,14 @@ def state_after_trees(*trees: str | None, made: bool = True, start: str = "start
 # -- hooks ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("moment", Moment)
-@pytest.mark.parametrize("on_error", get_args(OnError))
+@each_row("moment", Moment)
+@each_row("on_error", get_args(OnError))
 def test_passing_hook_changes_no_outcome(moment: Moment, on_error: OnError) -> None:
     assert hooks.judge(Hook("true", on_error=on_error), moment, finished(Exited(0))) is None
 
 
-@pytest.mark.parametrize("moment", Moment)
-@pytest.mark.parametrize("end,words", ENDS, ids=[words for _, words in ENDS])
+@each_row("moment", Moment)
+@each_row("end,words", ENDS, ids=[words for _, words in ENDS])
 def test_failing_hook_with_on_error_ignore_changes_no_outcome(
     moment: Moment, end: Exit, words: str
 ) -> None:
@@ -60,7 +61,7 @@ def test_failing_hook_with_on_error_ignore_changes_no_outcome(
     assert hooks.judge(Hook("false"), moment, finished(end)) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "moment,on_error,verdict,skipped",
     [
         (Moment.LOOP_START, "fail", Verdict.ABORT, False),
@@ -77,7 +78,7 @@ def test_failing_hook_with_on_error_ignore_changes_no_outcome(
         (Moment.LOOP_END, "abort", None, False),
     ],
 )
-@pytest.mark.parametrize("end,words", ENDS, ids=[words for _, words in ENDS])
+@each_row("end,words", ENDS, ids=[words for _, words in ENDS])
 def test_failing_hook_decides_the_outcome_by_its_event_and_on_error(
     moment: Moment,
     on_error: OnError,
@@ -95,8 +96,8 @@ def test_failing_hook_decides_the_outcome_by_its_event_and_on_error(
     assert found == Outcome(verdict, FailureKind.HOOK, reason, skipped=skipped, evidence=seen)
 
 
-@pytest.mark.parametrize("moment", Moment)
-@pytest.mark.parametrize("on_error", get_args(OnError))
+@each_row("moment", Moment)
+@each_row("on_error", get_args(OnError))
 def test_interrupted_hook_is_no_failure(moment: Moment, on_error: OnError) -> None:
     found = hooks.judge(Hook("sleep 9", on_error=on_error), moment, finished(Interrupted(2)))
     assert found == Outcome(Verdict.INTERRUPTED, reason="interrupted")
@@ -110,8 +111,8 @@ def test_passing_check_keeps_the_outcome(outcome: Outcome) -> None:
     assert verify.judge(outcome, finished(Exited(0))) is outcome
 
 
-@pytest.mark.parametrize("outcome", [GOOD, DONE, Outcome(Verdict.COMPLETE, despite_exit=True)])
-@pytest.mark.parametrize("end,words", ENDS, ids=[words for _, words in ENDS])
+@each_row("outcome", [GOOD, DONE, Outcome(Verdict.COMPLETE, despite_exit=True)])
+@each_row("end,words", ENDS, ids=[words for _, words in ENDS])
 def test_failing_check_overrides_each_outcome(outcome: Outcome, end: Exit, words: str) -> None:
     found = verify.judge(outcome, finished(end))
     assert found.evidence.startswith(f"{words} after ")
@@ -156,7 +157,7 @@ def test_return_to_an_earlier_tree_is_no_progress() -> None:
     assert state_after_trees("a", "b", "a", "new").idle == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     "tree,number",
     [("start", 0), ("a", 1), ("b", 2), ("c", None), ("never", None), (None, None)],
 )
@@ -217,9 +218,7 @@ def test_at_most_100_trees_are_remembered() -> None:
 # -- stall ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "idle,threshold,ends", [(2, 3, False), (3, 3, True), (4, 3, True), (99, None, False)]
-)
+@each_row("idle,threshold,ends", [(2, 3, False), (3, 3, True), (4, 3, True), (99, None, False)])
 def test_stall_ends_the_run_if_stall_threshold_is_set(
     idle: int,
     threshold: int | None,
@@ -236,7 +235,7 @@ def test_reason_for_one_iteration_without_progress_is_singular() -> None:
     assert found.reason == "1 iteration without progress (stall_threshold)"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "state,rule",
     [
         (State(idle=3, last=DONE), StopRule.SIGNAL),

@@ -9,6 +9,7 @@ from rooda.loop.iteration_detail import LONGEST, IterationDetail
 from rooda.testresults.results import TestResults
 from rooda.text.widths import width
 from rooda.workspace.tree_changes import LineCounts
+from support.tables import each_row
 
 COMMIT = "46e7c5b0123456789abcdef0123456789abcdef0"
 ALL = IterationDetail(
@@ -29,7 +30,7 @@ def test_line_has_all_parts_with_the_headline_last() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "parts,expected",
     [
         ({}, ""),

@@ -10,9 +10,10 @@ from rooda.agents.failure_kinds import FailureKind
 from rooda.loop.note_delivery import NoteBox, was_received
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.workspace.user_notes import new_note, notes_folder, remove_note, waiting_notes
+from support.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "verdict, kind, expected",
     [
         (Verdict.CONTINUE, None, True),

@@ -8,17 +8,16 @@ from rooda.agents.failure_kinds import FailureKind
 from rooda.loop.outcome import Outcome, Verdict, judge
 from rooda.loop.promises import Promises
 from rooda.process.exits import Exit, Exited, Interrupted, NotStarted, Signalled, TimedOut
+from support.tables import each_row
 
 NONE = Promises()
 SUCCESS = Promises(success=True)
 FAILURE = Promises(failure=True)
 BOTH = Promises(success=True, failure=True)
-ALL_PROMISES = pytest.mark.parametrize(
-    "promises", [NONE, SUCCESS, FAILURE, BOTH], ids=["none", "S", "F", "both"]
-)
+ALL_PROMISES = each_row("promises", [NONE, SUCCESS, FAILURE, BOTH], ids=["none", "S", "F", "both"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "code,promises,verdict,kind",
     [
         (0, NONE, Verdict.CONTINUE, None),
@@ -39,7 +38,7 @@ def test_eight_rows_of_the_matrix(
     assert (outcome.verdict, outcome.kind) == (verdict, kind)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "promises,verdict,kind",
     [
         (NONE, Verdict.FAILURE, FailureKind.CRASH),
@@ -75,7 +74,7 @@ def test_agent_that_cannot_be_started_aborts_the_run(promises: Promises) -> None
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "end,reason",
     [
         (Exited(1), "exit code 1"),
@@ -98,8 +97,8 @@ def test_success_with_a_bad_exit_is_marked(end: Exit, despite: bool) -> None:  #
     assert judge(end, SUCCESS) == Outcome(Verdict.COMPLETE, despite_exit=despite)
 
 
-@pytest.mark.parametrize("end", [Exited(0), Exited(7), Signalled(signal.SIGSEGV)], ids=str)
-@pytest.mark.parametrize(
+@each_row("end", [Exited(0), Exited(7), Signalled(signal.SIGSEGV)], ids=str)
+@each_row(
     "promises,verdict",
     [
         (NONE, Verdict.CONTINUE),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rooda.loop.promises import Promises, Prompt, Words, scan
 from rooda.prompts.compose import promise_tag
+from support.tables import each_row
 
 SUCCESS, FAILURE = b"<promise>SUCCESS</promise>", b"<promise>FAILURE</promise>"
 WORDS = Words("SUCCESS", "FAILURE")
@@ -58,7 +59,7 @@ def signals(
 # -- the exact tag -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "output,expected",
     [
         (SUCCESS, "success"),
@@ -77,7 +78,7 @@ def test_exact_tag_is_found_anywhere(output: bytes, expected: str) -> None:
     assert signals(output) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "output",
     [
         b"<promise>success</promise>",
@@ -118,7 +119,7 @@ def test_tag_split_over_both_streams_is_no_signal() -> None:
     assert both == Promises()
 
 
-@pytest.mark.parametrize("cut", range(1, len(SUCCESS)))
+@each_row("cut", range(1, len(SUCCESS)))
 def test_tag_cut_by_the_truncation_is_no_signal(cut: int) -> None:
     assert signals(SUCCESS[cut:] + b"\nmore\n", truncated=True) == "none"
 
@@ -153,7 +154,7 @@ QUOTES = {
     "link": b"\x1b]8;;file:///tmp\x1b\\%s\x1b]8;;\x1b\\",
     "carriage return": b"%s\r",
 }
-QUOTED = pytest.mark.parametrize("form", QUOTES.values(), ids=QUOTES.keys())
+QUOTED = each_row("form", QUOTES.values(), ids=QUOTES.keys())
 
 
 @QUOTED
@@ -188,7 +189,7 @@ def test_echo_does_not_hide_a_signal_of_the_agent() -> None:
     assert signals(SUCCESS + b"\nworking...\n" + SENTENCE + b"\n", PROMPT) == "success"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "output",
     [
         SUCCESS,
@@ -209,7 +210,7 @@ def test_bare_tag_next_to_a_distant_prompt_line_is_a_signal() -> None:
     assert signals(b"Do the first open task.\n" + SUCCESS, PROMPT) == "success"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "output",
     [
         b"I am done: " + SUCCESS,
@@ -235,7 +236,7 @@ def test_echo_of_one_tag_leaves_the_other() -> None:
 # -- last-line ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "output,expected",
     [
         (SUCCESS, "success"),
@@ -304,8 +305,8 @@ must_be_fast = pytest.mark.timeout(20)
 
 @pytest.mark.thorough
 @must_be_fast
-@pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
-@pytest.mark.parametrize("words", [WORDS, LAST_LINE], ids=["anywhere", "last-line"])
+@each_row("unit", HOSTILE.values(), ids=HOSTILE.keys())
+@each_row("words", [WORDS, LAST_LINE], ids=["anywhere", "last-line"])
 def test_ten_hostile_megabytes_are_scanned_in_time(unit: bytes, words: Words) -> None:
     output = unit * (MEGABYTES_10 // len(unit)) + SENTENCE + b"\n" + SUCCESS
     assert scan(output, words, PROMPT).success
@@ -332,7 +333,7 @@ def test_huge_prompt_is_scanned_in_time() -> None:
 INSTRUCTION = b"- Done: print <promise>SUCCESS</promise> as the last line"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         b"./.rooda/prompt.md:68:" + INSTRUCTION,
@@ -351,7 +352,7 @@ def test_echo_is_recognized_by_its_end_and_inside_json(line: bytes) -> None:
     assert scan(line + b"\n", Words("SUCCESS", "FAILURE"), prompt) == Promises()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         json.dumps({"role": "assistant", "text": "All done.\n<promise>SUCCESS</promise>"}).encode(),

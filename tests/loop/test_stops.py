@@ -15,6 +15,7 @@ from rooda.loop.state import Limits, State, Status
 from rooda.loop.stops import Stop, StopRule, known_rule, stop
 from rooda.tasks.markdown_tasks import tasks_in
 from rooda.tasks.standing import TaskLedger
+from support.tables import each_row
 
 GOOD = Outcome(Verdict.CONTINUE)
 BAD = Outcome(Verdict.FAILURE, FailureKind.EXIT, "exit code 1")
@@ -64,7 +65,7 @@ def test_each_failure_counts_and_a_success_resets_the_count() -> None:
     assert state.iteration == 7
 
 
-@pytest.mark.parametrize("kind", FailureKind)
+@each_row("kind", FailureKind)
 def test_each_kind_of_failure_counts(kind: FailureKind) -> None:
     assert state_after([Outcome(Verdict.FAILURE, kind, "why")] * 2).consecutive_failures == 2
 
@@ -88,7 +89,7 @@ def test_interruption_is_no_failure() -> None:
     assert state_after([BAD, BAD, STOPPED]).consecutive_failures == 2
 
 
-@pytest.mark.parametrize("threshold", [1, 2, 3, 7])
+@each_row("threshold", [1, 2, 3, 7])
 def test_run_aborts_exactly_at_the_failure_threshold(threshold: int) -> None:
     assert run_until_stop([BAD] * 20, 10, threshold) == (threshold, "aborted")
     assert status(state_after([BAD] * (threshold - 1)), 10, threshold) is None
@@ -127,7 +128,7 @@ def test_unlimited_run_ends_only_by_failures_or_success() -> None:
     assert run_until_stop([*[GOOD] * 50, BAD, BAD, BAD, GOOD], None) == (53, "aborted")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "state,expected",
     [
         (State(iteration=5, consecutive_failures=3, interrupted=True), Status.INTERRUPTED),
@@ -145,7 +146,7 @@ def test_strongest_condition_decides(state: State, expected: Status | None) -> N
     assert status(state) is expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "state,expected",
     [
         (State(last=STOPPED), Stop(Status.INTERRUPTED, StopRule.INTERRUPTED)),
@@ -179,7 +180,7 @@ def test_run_never_exceeds_its_limits(
 KEYS = {setting.key for setting in SETTINGS}
 
 
-@pytest.mark.parametrize("row", [*FailureKind, *StopRule], ids=repr)
+@each_row("row", [*FailureKind, *StopRule], ids=repr)
 def test_each_kind_and_rule_has_a_sentence_and_names_existing_settings(
     row: FailureKind | StopRule,
 ) -> None:

@@ -25,6 +25,7 @@ from rooda.loop.waits import (
     outage_pause,
 )
 from rooda.text.times import local_zone
+from support.tables import each_row
 
 NOW = datetime(2026, 11, 15, 23, 0, tzinfo=UTC)
 AT = NOW.timestamp()
@@ -35,7 +36,7 @@ def fault(evidence: str = "limit reached", **more: Any) -> Fault:
     return Fault(FailureKind.LIMIT, evidence, **more)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "reported,repeats,seconds,known",
     [
         (fault("resets 3am (UTC)"), 0, 4 * 3600 + 5, True),
@@ -66,7 +67,7 @@ def test_end_of_a_limit(reported: Fault, repeats: int, seconds: float, *, known:
     assert (found.evidence, found.times) == (reported.evidence, repeats + 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "until,chosen,free",
     [
         ({}, 0, None),
@@ -120,7 +121,7 @@ def outage(evidence: str = "529", kind: FailureKind = FailureKind.OVERLOADED, **
     return Fault(kind, evidence, **more)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "reported,before,seconds,known,times",
     [
         (outage(), None, 10, False, 1),
@@ -156,7 +157,7 @@ def test_pauses_of_an_outage_have_jitter() -> None:
     assert limited("a", "A", outage(), NOW, PATIENCE, None, chance=0.0).until - AT == 5
 
 
-@pytest.mark.parametrize("tries,least", [(1, 0.0), (5, 0.01), (10, 1.0), (20, 10.0), (9999, 10.0)])
+@each_row("tries,least", [(1, 0.0), (5, 0.01), (10, 1.0), (20, 10.0), (9999, 10.0)])
 def test_long_outage_without_backoff_is_no_busy_loop(tries: int, least: float) -> None:
     pause = outage_pause(tries, Patience(backoff=0, max_backoff=0), 0.0)
     assert least <= pause <= 10.0
@@ -232,7 +233,7 @@ def test_outage_changes_only_the_attempt(kind: Outcome) -> None:
     assert (state.stats.count, state.backoff_due) == (1, False)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "outcomes,since",
     [
         ([], None),
@@ -296,7 +297,7 @@ IN_OUTAGE = State(last=OFFLINE, blocked=AWAY, elapsed=100.0, outage_since=40.0)
 AN_HOUR, A_MINUTE, NO_TIME = (Patience(max_outage_wait=most) for most in (3600, 60, 0))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "state,limits,rule",
     [
         (WAITING, Limits(5, 3), None),
@@ -353,7 +354,7 @@ def test_rule_that_ends_a_run(state: State, limits: Limits, rule: StopRule | Non
         assert found.reason
 
 
-@pytest.mark.parametrize(
+@each_row(
     "budget,usage,rule",
     [
         (Budget(), Usage(cost=99.0), None),

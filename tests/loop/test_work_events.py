@@ -1,11 +1,10 @@
 """What a text log shows of rooda's own work."""
 
-import pytest
-
 from rooda.loop.work_events import VerifyEnded
+from support.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "output,shown",
     [
         ("one\ntwo\n", ["one", "two"]),

@@ -9,11 +9,12 @@ from rooda.config.settings import NOTIFY_ON, NOTIFY_URLS
 from rooda.text.masking import Masker
 from rooda.text.service_addresses import secrets_of, shown_address
 from support.config import read
+from support.tables import each_row
 
 SECRET = "s3cr3t-t0ken-99"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "address,shown",
     [
         (f"discord://1234567890/{SECRET}", "discord://..."),
@@ -35,7 +36,7 @@ def test_an_address_is_shown_without_its_secrets(address: str, shown: str) -> No
     assert SECRET not in shown_address(address)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "raw",
     [
         SECRET,

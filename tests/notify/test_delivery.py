@@ -16,6 +16,7 @@ from rooda.notify import delivery
 from rooda.notify.delivery import UNKNOWN, outcome_of, unusable
 from rooda.notify.notifier_client import delivery_command
 from support.services import SECRET, Service
+from support.tables import each_row
 
 WORDS = {"title": "rooda: t", "body": "one\ntwo", "kind": "warning"}
 NOTES = '#!/bin/sh\nprintf "%s\\n" "$@" > {folder}/arguments\n'
@@ -113,7 +114,7 @@ def test_text_is_sent_as_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     "package,reason",
     [
         (Package(answer=False), "the service did not accept the message"),

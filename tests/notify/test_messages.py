@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 
-import pytest
 from msgspec.structs import replace
 
 from rooda.agents.failure_kinds import FailureKind
@@ -27,6 +26,7 @@ from rooda.summary.model import (
 )
 from rooda.tasks.standing import TaskCount
 from support.happenings import ABORTED, BLOCKED, EVIL, FAILURE, SUCCEEDED, WAIT, failed
+from support.tables import each_row
 
 RUN = "20260301-230000-abcdef"
 NAMED = Named("shop", "build", RUN, f"rooda resume {RUN}")
@@ -129,7 +129,7 @@ def test_trial_says_that_it_is_one() -> None:
     assert "test message" in trial_message(datetime(2026, 3, 1, tzinfo=UTC)).body
 
 
-@pytest.mark.parametrize(
+@each_row(
     "hostile,shown",
     [
         (EVIL, 'ab ERROR forged="x" z \\'),

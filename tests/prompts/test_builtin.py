@@ -11,6 +11,7 @@ from rooda.prompts.compose import ENDINGS, FILE_ENDING
 from rooda.prompts.parts import BuiltinPart
 from rooda.ralph.test_command import find_test_command
 from support.surface import PHASES, dry, plan, planned
+from support.tables import each_row
 from support.workspace import Workspace
 
 MAX_ITERATIONS = {
@@ -36,7 +37,7 @@ WORDS = Words("SUCCESS", "FAILURE")
 NOTHING = Promises()
 TAG = re.compile(r"<promise>[A-Z]+</promise>")
 
-each = pytest.mark.parametrize("name", MAX_ITERATIONS)
+each = each_row("name", MAX_ITERATIONS)
 
 
 def phase_texts(name: str) -> dict[str, str]:
@@ -173,16 +174,14 @@ def test_prompt_mentions_the_agents_file(name: str) -> None:
     assert "`AGENTS.md`" in "\n".join(lines(name))
 
 
-@pytest.mark.parametrize("name", [name for name in MAX_ITERATIONS if name.startswith("audit-")])
+@each_row("name", [name for name in MAX_ITERATIONS if name.startswith("audit-")])
 def test_audit_writes_only_its_report(name: str) -> None:
     act = phase_texts(name)["act"]
     assert f"AUDIT-{name}.md" in act
     assert builtin.read("fragments/report_only.md") in act
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in MAX_ITERATIONS if name.startswith("draft-plan-")]
-)
+@each_row("name", [name for name in MAX_ITERATIONS if name.startswith("draft-plan-")])
 def test_draft_reads_the_task_and_writes_the_plan(name: str) -> None:
     text = "\n".join(lines(name))
     assert "`TASK.md`" in text

@@ -16,6 +16,7 @@ from rooda.ralph.config_file import (
 )
 from rooda.text.templates import SHELL, fill
 from support.config import PROPERTY
+from support.tables import each_row
 
 FILE = ".ralph/config"
 
@@ -58,7 +59,7 @@ def test_whole_file_is_read() -> None:
     assert found.lines["AGENT_ARGS"] == 6
 
 
-@pytest.mark.parametrize(
+@each_row(
     "written,text",
     [
         ("plain", "plain"),
@@ -86,7 +87,7 @@ def test_quotes_are_removed_as_a_shell_does(written: str, text: str) -> None:
     assert config(f"AGENT_ARGS={written}\n").agent_args == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "content",
     [
         b"MAX_RETRIES=7",
@@ -125,7 +126,7 @@ def test_unquoted_words_are_joined_with_a_warning() -> None:
     assert "quotes" in finding.suggestion
 
 
-@pytest.mark.parametrize("text", ["$HOME/x", "${HOME}", "$(id)", "`id`", '"$HOME"', '"`id`"', "$1"])
+@each_row("text", ["$HOME/x", "${HOME}", "$(id)", "`id`", '"$HOME"', '"`id`"', "$1"])
 def test_variables_are_not_expanded_with_a_warning(text: str) -> None:
     found, (finding,) = read_config(f"PROJECT_ROOT={text}\n".encode(), FILE)
     assert found.project_root == text.strip('"')
@@ -133,7 +134,7 @@ def test_variables_are_not_expanded_with_a_warning(text: str) -> None:
     assert "not expanded" in finding.message
 
 
-@pytest.mark.parametrize("text", ["'$HOME'", '"\\$HOME"', "\\$HOME", "a$", "'`x`'", "5$"])
+@each_row("text", ["'$HOME'", '"\\$HOME"', "\\$HOME", "a$", "'`x`'", "5$"])
 def test_literal_dollar_gives_no_warning(text: str) -> None:
     assert config(f"PROJECT_ROOT={text}\n").project_root
 
@@ -142,7 +143,7 @@ def test_dollar_in_the_test_command_gives_no_warning() -> None:
     assert config('TEST_COMMAND="pytest $ARGS"\n').test_command == "pytest $ARGS"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "key,guess",
     [
         ("TEST_COMAND", "TEST_COMMAND"),
@@ -167,7 +168,7 @@ def test_last_of_two_assignments_wins_with_a_warning() -> None:
     assert "line 1" in finding.message
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line,word",
     [
         ("just words", "KEY=VALUE"),
@@ -222,7 +223,7 @@ def test_file_that_is_too_large_is_not_read() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
+@each_row(
     "unit",
     [b"A=1\n", b"\n", b"'a'", b"A=", b'"\\', b"\xff\n", b"MAX_RETRIES=1\n", b"A='x' "],
     ids=repr,
@@ -250,7 +251,7 @@ def test_any_value_in_single_quotes_is_read_back(text: str) -> None:
     assert config(f"AGENT_ARGS='{quoted}'\n").agent_args == (text.strip() or None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text,result",
     [
         ("${MODE}", "build"),

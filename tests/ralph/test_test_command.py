@@ -2,15 +2,15 @@
 
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rooda.ralph.test_command import find_test_command
 from support.config import PROPERTY
+from support.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text,command",
     [
         ('```bash\nTEST_COMMAND="pytest -q"\n```', "pytest -q"),
@@ -33,7 +33,7 @@ def test_assignment_is_found(text: str, command: str) -> None:
     assert find_test_command(text) == command
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text,command",
     [
         ("Test: `npm test`", "npm test"),
@@ -75,7 +75,7 @@ def test_label_is_found_in_bold_or_plain_text_and_in_lists(text: str, command: s
     assert find_test_command(f"# Notes\n\nSome words.\n\n{text}\n\nMore.\n") == command
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text,command",
     [
         ("Test:\n\n```bash\nnpm test\n```", "npm test"),
@@ -107,7 +107,7 @@ def test_command_in_code_below_a_label_is_found(text: str, command: str) -> None
     assert find_test_command(f"# Notes\n\n{text}\n") == command
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",
@@ -183,7 +183,7 @@ def test_line_endings_and_byte_order_mark_are_ignored() -> None:
     assert find_test_command("\ufeffTest:\r\n\r\n```\r\nnpm test\r\n```\r\n") == "npm test"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "unit",
     [
         "Test:\n",

@@ -18,6 +18,7 @@ from rooda.record.run_folders import (
 )
 from rooda.workspace.state_folder import new_file, place_of
 from support.record import Bench, a_run, an_iteration
+from support.tables import each_row
 
 NOW = datetime(2025, 6, 30, 12, tzinfo=UTC)
 HOUR = 3600.0
@@ -43,7 +44,7 @@ def of_number(number: int) -> RetentionLimits:
     return RetentionLimits(keep_runs=number)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "runs, limits, pruned",
     [
         (kept([5, 4, 3, 2, 1]), RetentionLimits(), ""),

@@ -1,18 +1,17 @@
 """The names that a program may choose for a run."""
 
-import pytest
-
 from rooda.record.run_names import wrong_name
 from rooda.workspace.state_folder import is_run
+from support.tables import each_row
 
 
-@pytest.mark.parametrize("name", ["api", "api-2", "1.2_x", "A" * 64, "1234567", "42-fix", "a.b"])
+@each_row("name", ["api", "api-2", "1.2_x", "A" * 64, "1234567", "42-fix", "a.b"])
 def test_names_of_letters_digits_and_some_signs_are_good(name: str) -> None:
     assert wrong_name(name) == ""
     assert is_run(name)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     ["", "last", "undo", "fleet", "42", "A" * 65, "-1", ".a", "a/b", "a..b", "a.", "a.lock", "ä"],
 )

@@ -35,6 +35,7 @@ from support.record import (
     all_are_dead,
     an_iteration,
 )
+from support.tables import each_row
 from support.workspace import Workspace
 
 ODD = "na\0me \udcff \ud800 \\udcff 日本 \x1b[31m"
@@ -136,7 +137,7 @@ def test_each_commit_is_synced_to_the_disk(bench: Bench) -> None:
         assert database.connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name", ["what?mode=memory#x", "100%41", "sp ace", os.fsdecode(b"n\xffn"), "日本"], ids=ascii
 )
 def test_workspace_may_have_any_name(tmp_path: Path, name: str) -> None:

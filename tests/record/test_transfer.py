@@ -14,6 +14,7 @@ from rooda.record.rows import IterationRow, RunRow
 from rooda.record.store import Store
 from rooda.record.transfer import TransferError, export_run, import_run
 from rooda.workspace.user_notes import new_note, waiting_notes
+from support.tables import each_row
 
 AT = "2026-11-16T10:00:00.000+00:00"
 SECRET = "hunter2hunter2"
@@ -121,7 +122,7 @@ HOSTILE: dict[str, Callable[[dict[str, Any]], None]] = {
 }
 
 
-@pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
+@each_row("change", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_document_is_refused_and_changes_nothing(
     tmp_path: Path, change: Callable[[dict[str, Any]], None]
 ) -> None:
@@ -132,7 +133,7 @@ def test_a_hostile_document_is_refused_and_changes_nothing(
     assert not (tmp_path / "b").exists()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "data",
     [b"", b"null", b"[" * 100_000, b"\xff", b'{"run": NaN}', base64.b64encode(bytes(99))],
     ids=["empty", "null", "deep", "bytes", "nan", "base64"],

@@ -2,7 +2,6 @@ import json
 import re
 from datetime import timedelta
 
-import pytest
 from msgspec.structs import replace
 
 from rooda.record.rows import IterationRow, RunRow
@@ -22,6 +21,7 @@ from support.nights import (
     results,
     sha,
 )
+from support.tables import each_row
 
 
 def text_of(run: RunRow, *rows: IterationRow) -> str:
@@ -72,7 +72,7 @@ def test_commits_of_the_agent_are_in_the_table() -> None:
     assert "| not run | 2 by agent |" in text_of(night(), iteration(1, commit=None, commits=2))
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@each_row("text", TEXTS)
 def test_hostile_words_are_no_markup(text: str) -> None:
     shown = words(text)
     assert not re.search(r"(?<!\\)[<>`\[\]|*_#&@]", shown)
@@ -80,7 +80,7 @@ def test_hostile_words_are_no_markup(text: str) -> None:
     assert "\n<script" not in text_of(night(), row)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text", ["see https://evil.example/x", "www.evil.example", "@user #12", "![x](//evil) | a"]
 )
 def test_words_make_no_links_and_no_mentions(text: str) -> None:

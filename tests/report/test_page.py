@@ -36,6 +36,7 @@ from support.nights import (
     sha,
 )
 from support.pages import Page, browser, opened
+from support.tables import each_row
 
 CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
 NOW = START + timedelta(hours=9)
@@ -173,7 +174,7 @@ def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
     assert not any("owned" in one for one in commands if one.startswith("rooda re"))
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@each_row("text", TEXTS)
 def test_plain_text_has_no_control_and_no_hidden_characters(text: str) -> None:
     shown = plain_text(text)
     shown.encode()
@@ -195,8 +196,8 @@ def test_a_long_run_has_a_bounded_page_with_every_failure(tmp_path: Path) -> Non
     assert "300 good iterations are not in this page" in Page(text).text
 
 
-@pytest.mark.parametrize("lines,pixels", [(1, 1120.0), (2, 720.0), (4, 358.0)])
-@pytest.mark.parametrize("count", [1, 3, 30, 300])
+@each_row("lines,pixels", [(1, 1120.0), (2, 720.0), (4, 358.0)])
+@each_row("count", [1, 3, 30, 300])
 def test_timeline_fits_and_its_numbers_do_not_overlap(
     lines: int, pixels: float, count: int
 ) -> None:

@@ -13,6 +13,7 @@ from rooda.summary.labels import clock
 from rooda.summary.model import ProofState, RunSummary, SpanKind
 from rooda.workspace.tree_changes import LineCount, LineCounts
 from support.nights import RUN, START, STEP, at, checked, failed, iteration, night, results, sha
+from support.tables import each_row
 
 NOW = START + timedelta(hours=9)
 
@@ -191,7 +192,7 @@ BAD = failed(1, "verify", "verify failed: exit code 2", verify=checked(1, "exit 
 UNCHECKED = iteration(1, verify=None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "before,rows,expected",
     [
         (None, [interrupted(1)], "It never passed; a signal interrupted it after iteration 1."),
@@ -308,7 +309,7 @@ def test_worth_a_look() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "fields,rule,proof",
     [
         ({"status": "running", "ended_at": None, "rule": None}, "at work at iteration 1", "passed"),
@@ -359,7 +360,7 @@ def test_a_run_without_iterations_and_without_verify() -> None:
     assert unchecked.proof.state is ProofState.NOT_CHECKED
 
 
-@pytest.mark.parametrize(
+@each_row(
     "procedure,rule,setting,expected",
     [
         ("build", "stall", ("x", "y"), f"rooda resume {RUN}"),

@@ -7,6 +7,7 @@ import pytest
 
 from rooda.agents.registry import TEXT
 from rooda.summary.transcript import readable
+from support.tables import each_row
 from support.voices import VOICES, Voice, line
 
 RUDE = b"\x1b]0;owned\x07plain \x1b[31mred\x1b[0m \xff end\r\n  indented"
@@ -16,8 +17,8 @@ def cut_up(data: bytes, size: int) -> Iterator[tuple[str, bytes]]:
     return (("stdout", data[at : at + size]) for at in range(0, len(data), size))
 
 
-@pytest.mark.parametrize("size", [1, 7, 100_000])
-@pytest.mark.parametrize("voice", VOICES, ids=lambda voice: voice.name)
+@each_row("size", [1, 7, 100_000])
+@each_row("voice", VOICES, ids=lambda voice: voice.name)
 def test_words_and_tools_of_every_known_agent_can_be_read(voice: Voice, size: int) -> None:
     events = [*voice.says("I look first."), *voice.uses("Bash", {"command": "make test"})]
     data = b"".join(map(line, events))

@@ -9,6 +9,7 @@ from rooda.summary.build import summarize
 from rooda.summary.words import AgentWords, ToolCall, words_of
 from rooda.workspace.state_folder import STDOUT
 from support.nights import START, iteration, night
+from support.tables import each_row
 from support.voices import VOICES, Voice, line
 
 TEXT_RUN = night(command="./agent.sh")
@@ -26,7 +27,7 @@ def read(folder: Path, row: IterationRow, run: RunRow) -> AgentWords:
     return words_of(folder, run.run, one, longest=1000, steps=2)
 
 
-@pytest.mark.parametrize("voice", VOICES, ids=lambda voice: voice.name)
+@each_row("voice", VOICES, ids=lambda voice: voice.name)
 def test_closing_words_and_tools_of_every_cli(tmp_path: Path, voice: Voice) -> None:
     events = [
         *voice.begins(),

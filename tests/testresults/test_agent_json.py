@@ -7,6 +7,7 @@ import pytest
 
 from rooda.testresults.read import read
 from support.outputs import counts
+from support.tables import each_row
 
 PRINTED = "\x1b[31mFAILED t.py::test_b - no\x1b[0m\n=== 1 failed, 2 passed in 0.12s ===\n"
 TALK = "It will say:\n\n99 passed in 0.10s\n"
@@ -73,7 +74,7 @@ def kimi(tool: str, printed: str) -> str:
     )
 
 
-AGENTS = pytest.mark.parametrize(
+AGENTS = each_row(
     "agent",
     [claude, claude_in_parts, gemini, opencode, copilot, kimi],
     ids=lambda agent: agent.__name__,
@@ -120,7 +121,7 @@ def test_json_events_of_test_runners_are_not_unwrapped() -> None:
     assert counts(read(lines(*events))) == (1, 1, 0, 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         '{"type":',

@@ -13,6 +13,7 @@ from rooda.testresults.census import (
 )
 from rooda.testresults.read import count_tests
 from rooda.testresults.report_files import count_reports
+from support.tables import each_row
 
 
 def counted(total: int, skipped: int = 0, runner: str = "pytest") -> TestCensus:
@@ -25,7 +26,7 @@ def named(ran: str, skipped: str = "") -> TestCensus:
     return TestCensus(runners, tuple(ran), tuple(skipped))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "before,now",
     [
         (None, counted(3)),
@@ -52,7 +53,7 @@ def test_no_loss(before: TestCensus | None, now: TestCensus | None) -> None:
     assert compare(before, now) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "before,now,kind,brief,words",
     [
         (

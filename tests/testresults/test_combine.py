@@ -13,6 +13,7 @@ from support.outputs import (
     other_recorded_outputs,
     recorded_outputs,
 )
+from support.tables import each_row
 
 ALL = [
     output
@@ -39,7 +40,7 @@ LIB_ONLY = (
 TOX = f"a: commands[0]> pytest\n{GREEN_PYTEST}b: commands[0]> pytest\n{PYTEST}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "outputs,expected",
     [
         pytest.param([], None, id="no outputs"),
@@ -106,7 +107,7 @@ def test_read_outputs_uses_only_the_last_megabytes_of_each_output() -> None:
     assert counts(read_outputs(noise + PYTEST.encode(), JEST.encode() + noise)) == (3, 2, 1, 0)
 
 
-@pytest.mark.parametrize("output", ALL, ids=lambda output: output.path.name)
+@each_row("output", ALL, ids=lambda output: output.path.name)
 def test_may_have_results_is_true_for_every_output_with_results(output: Output) -> None:
     if output.path.suffix != ".xml" and output.read() is not None:
         assert may_have_results(output.data)

@@ -18,6 +18,7 @@ from support.outputs import (
     printed_outputs,
     recorded_outputs,
 )
+from support.tables import each_row
 
 WRONG = (TestStatus.FAILED, TestStatus.ERROR)
 FIELDS = ("total", "passed", "failed", "skipped")
@@ -42,7 +43,7 @@ def failed_names(results: TestResults) -> set[str]:
 # -- recorded outputs --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("output,case", recorded_outputs(), ids=by_name)
+@each_row("output,case", recorded_outputs(), ids=by_name)
 def test_recorded_outputs_give_the_counts_and_names_of_the_manifest(
     output: Output, case: dict[str, Any]
 ) -> None:
@@ -63,16 +64,14 @@ def test_recorded_outputs_give_the_counts_and_names_of_the_manifest(
     assert failed_names(results) >= set(expected)
 
 
-@pytest.mark.parametrize(
-    "output,expected", [*other_recorded_outputs(), *handwritten_outputs()], ids=by_name
-)
+@each_row("output,expected", [*other_recorded_outputs(), *handwritten_outputs()], ids=by_name)
 def test_other_recorded_and_handwritten_outputs_give_the_listed_counts(
     output: Output, expected: Counts | None
 ) -> None:
     assert counts(output.read()) == expected
 
 
-@pytest.mark.parametrize("output,case", recorded_outputs(), ids=by_name)
+@each_row("output,case", recorded_outputs(), ids=by_name)
 def test_all_passed_is_true_only_for_successful_recorded_runs(
     output: Output, case: dict[str, Any]
 ) -> None:
@@ -158,7 +157,7 @@ DECORATIONS: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", DECORATIONS)
+@each_row("name", DECORATIONS)
 def test_decorations_of_agents_and_log_viewers_do_not_change_the_counts(name: str) -> None:
     for output in printed_outputs():
         moves_the_cursor = output.path.name == "bats_pretty.txt"
@@ -187,7 +186,7 @@ JEST = "Test Suites: 1 passed, 1 total\nTests:       3 passed, 3 total\n"
 GO = "ok  \texample.com/{}\t0.01s\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text,expected",
     [
         pytest.param(FAILING_PYTEST + PASSING_PYTEST, (2, 2, 0, 0), id="same runner again"),
@@ -337,7 +336,7 @@ def test_result_without_tests_is_not_a_success() -> None:
     assert nothing.success_rate() == 100.0
 
 
-@pytest.mark.parametrize(
+@each_row(
     "results,expected",
     [
         (TestResults(2, 2, 0, 0), True),

@@ -12,8 +12,9 @@ from rooda.testresults.results import LIMIT as WHOLE
 from rooda.testresults.suites import MOST_DETAILS
 from support.outputs import counts
 from support.runner_cases import CASES
+from support.tables import each_row
 
-ALL = pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.__name__)
+ALL = each_row("parser", PARSERS, ids=lambda parser: parser.__name__)
 MARKS_OF_ALL_PARSERS = "".join(f"{mark}\n" for parser in PARSERS for mark in parser().marks)
 
 
@@ -99,7 +100,7 @@ HOSTILE = {
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("kind", HOSTILE)
+@each_row("kind", HOSTILE)
 def test_all_parsers_together_read_hostile_output_in_linear_time(kind: str) -> None:
     assert_linear(reading(HOSTILE[kind]), 16 * 1024)
 

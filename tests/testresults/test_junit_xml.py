@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from rooda.testresults.junit_xml import LARGEST, read_xml
 from rooda.testresults.results import TestDetail, TestStatus
 from support.outputs import Counts, counts
+from support.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "document,expected",
     [
         pytest.param("<testsuites/>", (0, 0, 0, 0), id="nothing"),
@@ -87,7 +88,7 @@ def test_each_xml_document_gives_its_counts(document: str, expected: Counts | No
     assert counts(read_xml(document.encode())) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "suite,case,name",
     [
         ("pytest", 'classname="tests.test_a" name="test_b[1]"', "tests/test_a.py::test_b[1]"),
@@ -122,7 +123,7 @@ def test_too_large_xml_is_not_parsed() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@each_row(
     "head,piece",
     [
         pytest.param("<testsuite>", "<a/>", id="elements"),

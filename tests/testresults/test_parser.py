@@ -12,8 +12,9 @@ from rooda.testresults.registry import PARSERS
 from rooda.testresults.results import TestStatus
 from support.outputs import RECORDED, counts
 from support.runner_cases import CASES, Case
+from support.tables import each_row
 
-ALL = pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.__name__)
+ALL = each_row("parser", PARSERS, ids=lambda parser: parser.__name__)
 
 
 def cases_of(parser: Callable[[], Parser]) -> list[Case]:
@@ -23,7 +24,7 @@ def cases_of(parser: Callable[[], Parser]) -> list[Case]:
 # -- each runner -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parser.__name__}: {case.about}")
+@each_row("case", CASES, ids=lambda case: f"{case.parser.__name__}: {case.about}")
 def test_each_case_gives_its_counts_and_failed_names(case: Case) -> None:
     results = read(case.text)
     assert counts(results) == case.counts
@@ -85,7 +86,7 @@ PROSE = [
 ]
 
 
-@pytest.mark.parametrize("text", PROSE, ids=range(len(PROSE)))
+@each_row("text", PROSE, ids=range(len(PROSE)))
 def test_prose_about_tests_gives_no_result(text: str) -> None:
     assert read(text) is None
 

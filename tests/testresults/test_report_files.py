@@ -12,6 +12,7 @@ from rooda.testresults.read import read_outputs
 from rooda.testresults.report_files import matching, read_reports
 from rooda.testresults.results import TestDetail, TestStatus
 from support.outputs import counts
+from support.tables import each_row
 
 LONG_AGO = 1_000_000_000.0
 PASSED = '<testsuite name="{0}"><testcase name="{0} works"/></testsuite>'
@@ -32,7 +33,7 @@ def passed(path: Path) -> Path:
 # -- which files -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "pattern,expected",
     [
         ("report.xml", {"report.xml"}),
@@ -182,7 +183,7 @@ NOT_REPORTS = [
 ]
 
 
-@pytest.mark.parametrize("put", NOT_REPORTS, ids=lambda put: put.__name__)
+@each_row("put", NOT_REPORTS, ids=lambda put: put.__name__)
 def test_files_that_are_not_reports_are_ignored(
     tmp_path: Path, put: Callable[[Path, Path], None]
 ) -> None:
@@ -207,7 +208,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("kind", BROKEN)
+@each_row("kind", BROKEN)
 def test_broken_report_adds_no_tests_and_is_an_error_detail(tmp_path: Path, kind: str) -> None:
     folder = tmp_path / "work"
     write(tmp_path / "outside.xml", "<testcase/>")

@@ -1,12 +1,12 @@
 """When rooda prints colors, and what a colored text looks like."""
 
 import click
-import pytest
 
 from rooda.text.colors import Color, Painter, wants_color
+from support.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "choice, environ, is_terminal, wanted",
     [
         ("auto", {}, True, True),

@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rooda.text.controls import StreamCleaner, clean
+from support.tables import each_row
 
 # Characters that must never reach a terminal: C0 except tab and newline, DEL, C1, and those that
 # change the direction of text.
@@ -78,7 +79,7 @@ def test_readable_text_is_unchanged(text: str, cuts: list[int]) -> None:
     assert clean_pieces(cut(text.encode(), cuts)) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "raw,shown",
     [
         ("plain", "plain"),
@@ -103,7 +104,7 @@ def test_sequences_are_removed_and_text_is_kept(raw: str, shown: str) -> None:
     assert clean(raw) == shown
 
 
-@pytest.mark.parametrize(
+@each_row(
     "raw,shown",
     [
         (b"caf\xc3\xa9", "café"),
@@ -133,8 +134,8 @@ def test_unterminated_sequence_holds_back_a_bounded_amount() -> None:
     assert not CONTROL.search(shown)
 
 
-@pytest.mark.parametrize("piece", [4096, 262_144])
-@pytest.mark.parametrize(
+@each_row("piece", [4096, 262_144])
+@each_row(
     "unit",
     ["\x1b", "\x1b[", "\x1b]", "\x1b]\x1b", "\x1bP0", "\x1b[0;", "0;", "\r", "\r\r\r\rx", "\x9d",
      "\x9b0", "\x90\x1b", "\x07", "\x1b ", "é"],

@@ -3,12 +3,12 @@
 import json
 import tracemalloc
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rooda.text.formats import MOST_JSON_PARTS, parse_json
 from support.config import PROPERTY
+from support.tables import each_row
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -30,7 +30,7 @@ def test_parse_json_never_raises(text: str | bytes) -> None:
     parse_json(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",

@@ -12,6 +12,7 @@ from msgspec import Struct
 from rooda.text.masking import MASK_NOTHING, ByteStream, Masker, StreamMasker
 from rooda.text.token_formats import MASK
 from support.planted import KEYS, planted, text_with_secrets
+from support.tables import each_row
 
 PASSWORD = 'it\'s "quoted" & p4ss/word'
 ENV = {
@@ -44,7 +45,7 @@ def test_values_of_secret_variables_are_masked_in_every_form_of_them() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     ["1", "true", "none", "test", "12345678", "password", "Disabled", "xxxxxxxxxx", "", " "],
 )
@@ -112,7 +113,7 @@ def test_secrets_are_masked_however_a_stream_is_cut() -> None:
         assert fed(masker.stream(), TEXT, random.Random(seed)) == whole, f"seed {seed}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "a line\n",
@@ -128,7 +129,7 @@ def test_stream_shows_what_begins_no_secret_at_once(text: str) -> None:
     assert Masker(ENV).stream().feed(text) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text,shown",
     [
         ("the key sk-an", "the key "),

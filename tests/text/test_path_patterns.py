@@ -1,11 +1,10 @@
 """Which paths the patterns of `protect.paths` match."""
 
-import pytest
-
 from rooda.text.path_patterns import PathPatterns
+from support.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "pattern,yes,no",
     [
         ("conftest.py", ["conftest.py", "tests/conftest.py"], ["conftest.pyc", "a/conftest"]),

@@ -2,14 +2,13 @@
 
 from fnmatch import fnmatchcase
 
-import pytest
-
 from rooda.text.paths import glob_of_name, glob_of_series
+from support.tables import each_row
 
 NAMES = ["run.log", "a/b c.log", "what?.log", "all*", "[x].log", "x[0-9].log"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_glob_of_name_matches_only_this_name(name: str) -> None:
     assert fnmatchcase(name, glob_of_name(name))
     others = [other for other in NAMES if other != name]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rooda.text.plain_files import NotPlainFileError, open_plain_file, read_plain_file
+from support.tables import each_row
 
 
 def bind(path: Path) -> None:
@@ -25,7 +26,7 @@ OTHERS: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)
+@each_row("make", OTHERS.values(), ids=OTHERS)
 def test_what_is_no_regular_file_is_refused(tmp_path: Path, make: Callable[[Path], object]) -> None:
     path = tmp_path / "x"
     make(path)

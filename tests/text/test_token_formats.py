@@ -6,6 +6,7 @@ import pytest
 
 from rooda.text.token_formats import MASK, open_end, without_named_values, without_tokens
 from support.planted import FORMS, KEYS
+from support.tables import each_row
 
 _SECONDS = 10.0  # for a megabyte on a busy machine; a quadratic pattern takes hours
 
@@ -14,8 +15,8 @@ def masked(text: str) -> str:
     return without_named_values(without_tokens(text))
 
 
-@pytest.mark.parametrize("name", FORMS)
-@pytest.mark.parametrize(
+@each_row("name", FORMS)
+@each_row(
     "around",
     ["{}", "before {} after", '{{"key": "{}"}}', "a\\n{}\\n", "\x1b[32m{}\x1b[m", "x={},", "`{}`"],
 )
@@ -29,10 +30,8 @@ def test_each_form_is_masked_wherever_it_stands(name: str, around: str) -> None:
     assert masked(shown) == shown, "a masked text stays as it is"
 
 
-@pytest.mark.parametrize("key", KEYS)
-@pytest.mark.parametrize(
-    "form", ["plain", "json", "diff", "removed", "quoted", "cut", "colored", "indented"]
-)
+@each_row("key", KEYS)
+@each_row("form", ["plain", "json", "diff", "removed", "quoted", "cut", "colored", "indented"])
 def test_no_line_of_a_private_key_is_left(key: str, form: str) -> None:
     lines = key.splitlines()
     text = {
@@ -52,7 +51,7 @@ def test_no_line_of_a_private_key_is_left(key: str, form: str) -> None:
     assert masked(shown) == shown
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "sk-learn and task-abcdefghijklmnopqrstuvwxyz, sk-learn-contrib-something-long",
@@ -72,7 +71,7 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
+@each_row(
     "piece",
     [
         *(

@@ -1,11 +1,10 @@
 """The filter in front of the pager of `rooda diff`."""
 
-import pytest
-
 from rooda.text.visible_controls import visible
+from support.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text,shown",
     [
         ("plain\tcafé 漢字\n", "plain\tcafé 漢字\n"),

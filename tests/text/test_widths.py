@@ -1,11 +1,10 @@
 """The columns of a terminal that a text takes."""
 
-import pytest
-
 from rooda.text.widths import cut, width, wrapped
+from support.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text,columns",
     [("", 0), ("abc", 3), ("日本", 4), ("e\u0301", 1), ("a\u200bb", 2), ("🎉", 2), ("❤\ufe0f", 2)],
 )
@@ -13,7 +12,7 @@ def test_wide_characters_take_two_columns_and_marks_none(text: str, columns: int
     assert width(text) == columns
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text,columns,shown",
     [
         ("abc", 3, "abc"),

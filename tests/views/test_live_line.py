@@ -1,6 +1,5 @@
 """The live line at several widths."""
 
-import pytest
 from msgspec.structs import replace
 
 from rooda.loop.iteration_events import IterationEnded
@@ -8,6 +7,7 @@ from rooda.tasks.standing import TaskCount
 from rooda.text.widths import width
 from rooda.views.live_line import AgentActivity, Phase, RunStanding, live_line
 from support.happenings import SAMPLES
+from support.tables import each_row
 
 STANDING = RunStanding(good=3, failed=1, cost=3.1)
 VERIFYING = Phase("verifying", 2460.0, ": make test")
@@ -26,7 +26,7 @@ def test_line_has_the_phase_first() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "columns,expected",
     [
         (160, "verifying: make test · 0m07s · total 41m · 3 good, 1 failed · $3.10"),
@@ -41,7 +41,7 @@ def test_narrow_terminal_leaves_out_the_least_important_parts(columns: int, expe
     assert shown(VERIFYING, columns) == f"Iteration 4/20 · {expected}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "columns,expected",
     [
         (
@@ -61,8 +61,8 @@ def test_line_of_an_agent_has_its_last_tool(columns: int, expected: str) -> None
     assert shown(phase, columns, AT_WORK) == f"Iteration 4/20 · {expected}"
 
 
-@pytest.mark.parametrize("word", ["word ", "字", "🚀", "e\u0301"])
-@pytest.mark.parametrize("columns", [1, 2, 10, 24, 40, 60, 100, 160])
+@each_row("word", ["word ", "字", "🚀", "e\u0301"])
+@each_row("columns", [1, 2, 10, 24, 40, 60, 100, 160])
 def test_long_words_are_cut_and_never_wrap(word: str, columns: int) -> None:
     line = shown(Phase("agent", 2440.0, f": {word * 300}"), columns, AT_WORK)
     if columns >= 60:

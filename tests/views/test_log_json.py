@@ -26,6 +26,7 @@ from support.happenings import (
     failed,
     written,
 )
+from support.tables import each_row
 
 UNLOGGED = (process.Output, process.Tick, CommandOutput)
 LOGGED = [event for event in SAMPLES if not isinstance(event, UNLOGGED)]
@@ -54,7 +55,7 @@ def test_there_is_a_sample_of_every_event() -> None:
     assert {type(event) for event in SAMPLES} == set(EVENT_CLASSES)
 
 
-@pytest.mark.parametrize("event", LOGGED, ids=lambda event: type(event).__name__)
+@each_row("event", LOGGED, ids=lambda event: type(event).__name__)
 def test_each_event_starts_with_the_same_keys(event: Event) -> None:
     read = record(event)
     assert list(read)[:5] == ["schema_version", "time", "elapsed", "level", "event"]
@@ -64,7 +65,7 @@ def test_each_event_starts_with_the_same_keys(event: Event) -> None:
     assert read["level"] == event.log_level.name.lower()
 
 
-@pytest.mark.parametrize("event", LOGGED, ids=lambda event: type(event).__name__)
+@each_row("event", LOGGED, ids=lambda event: type(event).__name__)
 def test_each_field_of_an_event_is_in_its_line(event: Event) -> None:
     read = record(event)
     record_only = (
@@ -124,7 +125,7 @@ def test_run_end_has_the_statistics_of_the_other_views() -> None:
     assert [round(found[name], 1) for name in names] == [3, 38.7, 52.1, 45.3, 5.5]
 
 
-@pytest.mark.parametrize("event", EVIL_EVENTS, ids=lambda event: type(event).__name__)
+@each_row("event", EVIL_EVENTS, ids=lambda event: type(event).__name__)
 def test_hostile_text_cannot_send_control_codes_or_forge_a_line(event: Event) -> None:
     (line,) = written("json", ("10:00:00", event), threshold=LogLevel.DEBUG).split("\n")[:-1]
     assert line.isprintable()
@@ -135,14 +136,14 @@ def test_non_ascii_letters_stay_readable() -> None:
     assert "größe → 大" in written("json", ("10:00:00", RunStarted("größe → 大", 1, "agent")))
 
 
-@pytest.mark.parametrize("threshold", LogLevel)
+@each_row("threshold", LogLevel)
 def test_events_below_the_log_level_are_not_written(threshold: LogLevel) -> None:
     log = written("json", *(("10:00:00", event) for event in SAMPLES), threshold=threshold)
     levels = {json.loads(line)["level"] for line in log.splitlines()}
     assert levels == {one.name.lower() for one in LogLevel if one >= threshold}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "form,time",
     [
         (None, "2026-03-01T10:00:45.250+01:00"),

@@ -3,7 +3,6 @@
 import json
 import re
 
-import pytest
 from msgspec import structs
 
 from rooda.config.problems import Severity
@@ -32,6 +31,7 @@ from support.happenings import (
     stats,
     written,
 )
+from support.tables import each_row
 
 
 def check_line_starts(log: str, example: str) -> None:
@@ -247,7 +247,7 @@ def test_end_at_the_maximum_has_status_and_statistics() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "failure,expected",
     [
         (FAILURE, {"exit_code": "1"}),
@@ -276,7 +276,7 @@ def test_output_of_a_failure_is_escaped_on_one_line() -> None:
 # -- quoting -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value,shown",
     [
         ("plain", "plain"),
@@ -305,7 +305,7 @@ def test_field_without_a_value_is_omitted() -> None:
     assert logfmt_fields((("a", 1), ("b", None), ("c", 0))) == " a=1 c=0"
 
 
-@pytest.mark.parametrize("value", ["a b", 'a"b', "a\nb", "a=b", "a\\b", "é ✓", " a "])
+@each_row("value", ["a b", 'a"b', "a\nb", "a=b", "a\\b", "é ✓", " a "])
 def test_quoted_values_can_be_parsed_back(value: str) -> None:
     line = f"INFO words{logfmt_fields((('key', value), ('next', 'x')))}"
     assert fields(line) == {"key": value, "next": "x"}
@@ -318,26 +318,26 @@ def test_there_is_a_sample_of_every_event() -> None:
     assert {type(event) for event in SAMPLES} == set(EVENT_CLASSES)
 
 
-@pytest.mark.parametrize("event", SAMPLES, ids=lambda event: type(event).__name__)
+@each_row("event", SAMPLES, ids=lambda event: type(event).__name__)
 def test_each_event_is_one_line_or_none(event: Event) -> None:
     line = event.as_logfmt()
     assert line is None or ("\n" not in line and line.startswith(f"{event.log_level.name} "))
 
 
-@pytest.mark.parametrize("event", EVIL_EVENTS, ids=lambda event: type(event).__name__)
+@each_row("event", EVIL_EVENTS, ids=lambda event: type(event).__name__)
 def test_hostile_text_cannot_send_control_codes_or_forge_a_line(event: Event) -> None:
     line = event.as_logfmt() or ""
     assert line.isprintable()
 
 
-@pytest.mark.parametrize("threshold", LogLevel)
+@each_row("threshold", LogLevel)
 def test_events_below_the_log_level_are_not_written(threshold: LogLevel) -> None:
     log = written("logfmt", *(("10:00:00", event) for event in SAMPLES), threshold=threshold)
     levels = {line.split()[1] for line in log.splitlines()}
     assert levels == {one.name for one in LogLevel if one >= threshold}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "form,start",
     [
         (None, "[10:02:16.250] "),

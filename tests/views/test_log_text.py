@@ -51,6 +51,7 @@ from support.happenings import (
     stats,
     written,
 )
+from support.tables import each_row
 
 
 def iterations(
@@ -173,7 +174,7 @@ def test_example_6_unlimited_with_recovery() -> None:
 # -- further lines -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "event,line",
     [
         (
@@ -257,7 +258,7 @@ def test_further_lines_of_the_log(event: Event, line: str) -> None:
     assert written("text", ("10:00:00", event)) == f"[10:00:00] {line}\n"
 
 
-@pytest.mark.parametrize("ended", [ENDED, SUCCEEDED, ABORTED, INTERRUPTED])
+@each_row("ended", [ENDED, SUCCEEDED, ABORTED, INTERRUPTED])
 def test_last_line_has_the_next_commands(ended: RunEnded) -> None:
     """The lines above it are those of the documents."""
     commands = ("rooda show", "rooda resume R")
@@ -266,7 +267,7 @@ def test_last_line_has_the_next_commands(ended: RunEnded) -> None:
     assert last == "  Next: rooda show · rooda resume R"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "change,line",
     [
         (
@@ -321,13 +322,13 @@ def test_timing_of_one_iteration_has_no_stddev() -> None:
     ]
 
 
-@pytest.mark.parametrize("ended", [ENDED, SUCCEEDED, ABORTED, INTERRUPTED])
+@each_row("ended", [ENDED, SUCCEEDED, ABORTED, INTERRUPTED])
 def test_each_run_end_has_its_timing(ended: RunEnded) -> None:
     timing = "  Iteration timing: min=38.7s, max=52.1s, mean=45.3s, stddev=5.5s"
     assert (ended.as_text() or "").splitlines()[1:] == [timing]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "seconds,shown",
     [
         (0.0, "0.0s"),
@@ -346,7 +347,7 @@ def test_formats_of_durations(seconds: float, shown: str) -> None:
     assert event.as_text() == f"Iteration 1/3 completed in {shown} (success)"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "event,words",
     [
         (VerifyEnded(1, "make test", 0, "", 1.0, ""), "Verified command="),
@@ -380,7 +381,7 @@ def context(failure: FailureContext) -> list[str]:
     return below
 
 
-@pytest.mark.parametrize(
+@each_row(
     "failure,reason",
     [
         (FAILURE, "exit code 1 after 5.0s"),
@@ -455,7 +456,7 @@ def test_there_is_a_sample_of_every_event() -> None:
     assert {type(event) for event in SAMPLES} == set(EVENT_CLASSES)
 
 
-@pytest.mark.parametrize("event", SAMPLES, ids=lambda event: type(event).__name__)
+@each_row("event", SAMPLES, ids=lambda event: type(event).__name__)
 def test_each_event_has_a_line_except_output_and_ticks(event: Event) -> None:
     line = event.as_text()
     silent = isinstance(event, process.Output | process.Tick | CommandOutput)
@@ -466,14 +467,14 @@ def test_each_event_has_a_line_except_output_and_ticks(event: Event) -> None:
     assert line is None or (line.strip() and not line.endswith("\n"))
 
 
-@pytest.mark.parametrize("event", EVIL_EVENTS, ids=lambda event: type(event).__name__)
+@each_row("event", EVIL_EVENTS, ids=lambda event: type(event).__name__)
 def test_hostile_text_cannot_send_control_codes_or_forge_a_line(event: Event) -> None:
     lines = (event.as_text() or "").split("\n")
     assert all(char == "\t" or char.isprintable() for line in lines for char in line)
     assert all(line.startswith("  ") for line in lines[1:])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name,expected",
     [
         ("debug", [LogLevel.DEBUG, LogLevel.INFO, LogLevel.WARN, LogLevel.ERROR]),
@@ -491,7 +492,7 @@ def test_log_level_shows_itself_and_more_severe_levels(name: str, expected: list
         assert not line or (first in shown) == (event.text_log_level in expected)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "event,expected",
     [
         (PromptAssembled(1, 2), LogLevel.DEBUG),
@@ -522,7 +523,7 @@ def test_log_level_of_each_event(event: Event, expected: LogLevel) -> None:
     assert event.log_level is expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "form,start",
     [
         (None, "[10:02:16] "),
@@ -541,7 +542,7 @@ def test_formats_of_the_time(form: str | None, start: str) -> None:
 # -- the output of the agent -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "unit",
     [b"\r", "\x9d".encode(), b"\x1b]", b"\x1b[", b"\x1b[0", b"\x1bP\x1b"],
     ids=["returns", "8-bit strings", "strings", "sequences", "numbers", "device strings"],

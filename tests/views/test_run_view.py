@@ -4,7 +4,6 @@ import re
 from datetime import datetime
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from rooda.iteration.types import IterationResult
@@ -19,6 +18,7 @@ from rooda.views.iteration_view import iteration_text
 from rooda.views.run_view import Page, run_text
 from support.hostile import ALL
 from support.nights import STEP, at, checked, doubtful_night, failed, iteration, night, results
+from support.tables import each_row
 
 NOW = datetime.fromisoformat(at(5 * STEP))
 WAIT = RecordedWait(
@@ -84,7 +84,7 @@ def test_each_iteration_has_one_row_with_its_headline_or_what_failed() -> None:
     assert rows[3][-2:] == ["0000003", "Finished step 3"]
 
 
-@pytest.mark.parametrize("room", [60, 80, 100, 160])
+@each_row("room", [60, 80, 100, 160])
 def test_status_and_reason_stay_on_every_terminal(room: int) -> None:
     row, rows = three(status="aborted", rule="failure-threshold", reason="too many failures")
     text = shown(row, rows, Page(room))

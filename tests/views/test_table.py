@@ -1,10 +1,9 @@
 """Tables on terminals of any width: which columns give way, and what stays readable."""
 
-import pytest
-
 from rooda.text.colors import Color, Painter
 from rooda.text.widths import width
 from rooda.views.table import Cell, Column, named_lines, plain_table, table
+from support.tables import each_row
 
 COLUMNS = (
     Column("NO", is_right=True),
@@ -21,7 +20,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "room,titles",
     [
         (None, "NO STATUS TIME TESTS COMMIT HEADLINE"),

@@ -9,9 +9,10 @@ from rooda.workspace.git import Git
 from rooda.workspace.noted_files import NotedFiles, covering
 from rooda.workspace.tools import Tools
 from support.gitrepo import repository
+from support.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "names,others,paths",
     [
         (["a"], ["b"], ["a"]),

@@ -15,6 +15,7 @@ from rooda.workspace.tools import Command, Tools
 from rooda.workspace.tree_changes import Changes
 from support.children import until
 from support.gitrepo import repository
+from support.tables import each_row
 
 SECOND = 10**9
 
@@ -95,7 +96,7 @@ def test_only_git_can_tell_about_large_trees_and_repositories_within(
     assert [look.is_unchanged() for _ in range(3)] == [False] * 3
 
 
-@pytest.mark.parametrize(
+@each_row(
     "changed_at, settled",
     [
         (99 * SECOND + 5, True),

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from rooda.workspace.real_folders import leads_out
+from support.tables import each_row
 
 # The path in the tree, links as (name, target), and whether the path leads out of the tree.
 WAYS = [
@@ -23,7 +22,7 @@ WAYS = [
 ]
 
 
-@pytest.mark.parametrize("path, links, is_out", WAYS)
+@each_row("path, links, is_out", WAYS)
 def test_path_leads_out_if_any_link_of_the_tree_does(
     tmp_path: Path, path: str, links: list[tuple[str, str]], *, is_out: bool
 ) -> None:

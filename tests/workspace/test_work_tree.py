@@ -9,6 +9,7 @@ import pytest
 
 from rooda.workspace.work_tree import changed_within, leads_out
 from support.children import until
+from support.tables import each_row
 
 # -- what counts as a change ---------------------------------------------------------------
 
@@ -41,7 +42,7 @@ def is_seen(top: Path, change: Callable[[Path], object], patch: pytest.MonkeyPat
         return changed_within(top, moment - before + 0.05) is not None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "change",
     [
         lambda top: (top / "src" / "main.c").write_text("x"),
@@ -70,7 +71,7 @@ def test_each_change_of_a_work_tree_is_seen(
     assert is_seen(filled(tmp_path / "work"), change, monkeypatch)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "change",
     [
         Path.stat,
@@ -104,7 +105,7 @@ def test_scan_without_time_counts_as_a_change(tmp_path: Path) -> None:
 # -- what a link leads out of the work tree ------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path,expected",
     [
         ("..", False),
