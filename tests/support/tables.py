@@ -14,7 +14,7 @@ Test = Callable[..., None]
 def each_row(
     names: str | Sequence[str],
     rows: Iterable[Any],
-    ids: Iterable[str] | Callable[[Any], object] | None = None,
+    ids: Iterable[object] | Callable[[Any], object] | None = None,
 ) -> Callable[[Test], Test]:
     """Return a decorator that calls the test for each row, as `parametrize` would.
 
@@ -69,7 +69,7 @@ def _folder(parent: Path, number: int) -> Path:
 
 def _named_rows(
     rows: Sequence[Any],
-    ids: Iterable[str] | Callable[[Any], object] | None,
+    ids: Iterable[object] | Callable[[Any], object] | None,
     *,
     is_single: bool,
 ) -> Iterator[tuple[str, Sequence[Any]]]:
@@ -80,9 +80,9 @@ def _named_rows(
         name = f"{number}: {values!r:.200}"
         if isinstance(row, ParameterSet):
             assert not row.marks, "a row can't have marks"
-            values, name = row.values, row.id or name
+            values, name = row.values, str(row.id or name)
         if given is not None:
-            name = given[number]
+            name = str(given[number])
         elif callable(ids):
             name = "-".join(str(ids(one)) for one in values)
         yield name, values
