@@ -195,7 +195,7 @@ NO_PYTEST = f"{PYTHON}: No module named pytest\n"
             "yarn tst",
             (
                 'yarn run v1.22.22\nerror Command "tst" not found.\n'
-                "info Visit https://yarnpkg.com/en/docs/cli/run for documentation about this "
+                "info Visit https://example.org/en/docs/cli/run for documentation about this "
                 "command."
             ),
             "yarn found no script or program tst",

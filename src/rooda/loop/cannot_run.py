@@ -50,7 +50,7 @@ _TRAILERS = (
     r"Stop\.",
     r"npm (?:error|ERR!|warn|WARN|notice)(?: .*)?",
     r"error Command failed with exit code (?P<code>\d+)\.",  # yarn
-    r"info Visit https://yarnpkg\.com/\S+ for documentation about this command\.",
+    r"info Visit \S+ for documentation about this command\.",
     r"\s*\[?ELIFECYCLE\]?\s+(?:Test|Command) failed\b.*",  # pnpm
     r'error: script ".*" exited with code (?P<code>\d+)',  # bun
     r"error: [Rr]ecipe .* failed (?:on line \d+ )?with exit code (?P<code>\d+)",  # just
@@ -155,10 +155,10 @@ _FORMS: tuple[_Form, ...] = (
         (1,), "pnpm found no package.json", _FOLDER),
     _Form(r'error Command "(.+)" not found\.(?: Did you mean .*)?',
         (1,), "yarn found no script or program {name}", _SCRIPT,
-        after=r"info Visit https://yarnpkg\.com/.*"),
+        after=r"info Visit \S+ for documentation about .*"),
     _Form(r"error Couldn't find a package\.json file in .*",
         (1,), "yarn found no package.json", _FOLDER,
-        after=r"info Visit https://yarnpkg\.com/.*"),
+        after=r"info Visit \S+ for documentation about .*"),
     _Form(r'Usage Error: Couldn\'t find a script named "(.+?)".*',
         (1,), "package.json has no script {name}", _SCRIPT, after=r"\$ yarn .*"),
     _Form(r"Usage Error: No project found in .*",
