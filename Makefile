@@ -1,6 +1,7 @@
 # make demo   a real loop with a scripted agent (no key, no network)
 # make fleet-demo   three loops at once, one of them killed and taken over
 # make test   set up and run the tests
+# make coverage   most of the tests, and which lines they run; fails below the floor
 # make test-agents  the real agent CLIs, installed with npm, against a scripted API on loopback
 # make test-dbos    the durable engine of the fleet with the oldest and newest DBOS that is allowed
 # make check  linters, types, import contract
@@ -15,9 +16,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q install
 # One more than cores: some tests wait for something, and each worker first collects all tests.
 WORKERS ?= $(shell echo $$((1 + $$(getconf _NPROCESSORS_ONLN))))
 MARKERS ?= not slow and not thorough
-COVER ?=
 
-.PHONY: demo fleet-demo test test-agents test-dbos check docs lock bench clean
+.PHONY: demo fleet-demo test coverage test-agents test-dbos check docs lock bench clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/rooda demo
@@ -29,7 +29,13 @@ fleet-demo: $(VENV)/.dev
 # Compiled first: the tests start rooda a thousand times, and some systems keep Python from doing it.
 test: $(VENV)/.dev
 	@$(BIN)/python -m compileall -q src
-	$(BIN)/pytest -n $(WORKERS) -m "$(MARKERS)" $(COVER)
+	$(BIN)/pytest -n $(WORKERS) -m "$(MARKERS)"
+
+# With the lines of child processes. It takes half as long again as the tests alone.
+coverage: $(VENV)/.dev
+	@$(BIN)/python -m compileall -q src
+	$(BIN)/pytest -n $(WORKERS) -m "not slow" --cov --cov-report=
+	$(BIN)/coverage report     # fails below the floor, which pytest only mentions
 
 # Not part of `make test`: it fetches a gigabyte. Where npm is missing it says so, and skips.
 test-agents: $(VENV)/.dev
