@@ -131,7 +131,7 @@ class OutputReader:
         adapter = self._adapter
         if printed.failed or self._events:
             return adapter.last_words(printed)
-        if self._is_mute:  # it has failed although its exit code is 0, and the text is no answer
+        if self._is_mute:  # the CLI failed despite exit code 0: its text is an error
             return adapter.last_words(replace(printed, failed=True)) or known_error(printed.stdout)
         return adapter.error_as_answer(printed)
 

@@ -63,7 +63,7 @@ def user_files(
         problems = [untracked_problem(values, new, is_noted=left is not None)] if new else []
     if not is_new and leaves_tracked and (found := sorted(now.tracked.intersection(changed))):
         raise InvalidInput([dirty_problem(values, found), *problems])
-    # After SIGKILL nobody can tell whose files they are, unless the user says so.
+    # After SIGKILL rooda does not know whose files they are: the user decides with `git.dirty`.
     if leaves_untracked and (left is not None or leaves_tracked):
         known = known.joined(now.files, others)
     files = UserFiles(find, known, leaves_tracked=leaves_tracked, leaves_untracked=leaves_untracked)

@@ -108,7 +108,7 @@ def _outcome(
     """Return the outcome that ends the run, with its reason and what to do; None: continue."""
     mode, flag = plan.values[VERIFY_BASELINE], VERIFY_BASELINE.flag_name
     finished = check.finished
-    # A check that the end of the run has cut off is no reason: max_duration itself is one.
+    # If max_duration stopped the check, the rule of max_duration ends the run.
     if finished.passed or mode in ("warn", "off") or verify.is_cut_off(finished):
         return None
     about = f"({finished.error}): {without_secret_values(plan.values[VERIFY_COMMAND] or '')}"

@@ -280,7 +280,7 @@ _OPERATOR = re.compile(r"&&|[;\n|]|(?<![<>&])&(?![>&])")
 
 
 def cannot_run(exit_code: int | None, command: str, output: str) -> Obstacle | None:
-    """Return why a check that ended like this can't run; None if it ran, or nobody can tell.
+    """Return why a check that ended like this can't run; None if it ran or that is unknown.
 
     `output` is the end of what the check printed. A message counts only at the very end, together
     with its exit code: the same words in the output of a failed test do not.

@@ -38,8 +38,8 @@ def failure_digest(exit_code: int | None, command: str, output: str, folder: Pat
     lines = last_lines(output, folder)
     if not lines:
         return ""
-    told = "\n".join([str(exit_code), command, *lines])
-    return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:32]
+    text = "\n".join([str(exit_code), command, *lines])
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def last_lines(output: str, folder: Path) -> tuple[str, ...]:

@@ -187,7 +187,7 @@ def text_or_file(value: str, folder: Path, most: int | None = None) -> TextPart 
     try:
         path = anchored(folder, value)
         mode = path.stat().st_mode
-        # Nobody may ever write to a pipe in the user's folder: an agent can have made it.
+        # rooda would wait forever for a pipe that an agent made and that no program writes to.
         is_odd = stat.S_ISFIFO(mode) and path.resolve().is_relative_to(folder.resolve())
         if stat.S_ISREG(mode) or is_odd:
             return FilePart(path, value)

@@ -79,7 +79,7 @@ def connect(path: Path, query: str, patience: float = PATIENCE) -> sqlite3.Conne
 
 
 def limit_time(connection: sqlite3.Connection, seconds: float | None = None) -> None:
-    """Interrupt statements once this thread has used so many seconds of the CPU from now on.
+    """Interrupt statements once this thread has used this many more seconds of CPU time.
 
     Also without a limit, Python gets its turn during a statement, and handles signals.
     """

@@ -407,7 +407,7 @@ def opened(path: Path, steps: Steps, patience: float) -> Iterator[sqlite3.Connec
             check_tables(connection, steps[: max(0, version)])
             connection = _in_memory(connection)
             bring_up_to_date(connection, SHOWN, steps)
-        connection.execute("BEGIN")  # nobody changes the tables between the check and the question
+        connection.execute("BEGIN")  # so that check and question see the same tables
         check_tables(connection, steps)
         yield connection
     finally:

@@ -1,4 +1,4 @@
-"""The waits of a run in words; those for the same outage, or after failures, are one. Pure."""
+"""Describes the waits of a run; waits for one outage, or after failures, are one group. Pure."""
 
 from collections.abc import Sequence
 

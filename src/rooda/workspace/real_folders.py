@@ -64,7 +64,7 @@ def leads_out(path: Path, inside: Sequence[Path], visible: Sequence[Path]) -> Pa
             continue
         links += 1
         if links > _MOST_LINKS:
-            return None  # whoever opens the path gets an error
+            return None  # opening the path reports the error
         at = Path("/") if target.is_absolute() else at
         waiting += reversed([one for one in target.parts if one != "/"])
     return at if is_judged and not any(map(at.is_relative_to, (*inside, *visible))) else None

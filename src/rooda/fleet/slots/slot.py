@@ -270,7 +270,7 @@ class Slot:
         except (GitError, OSError):
             self.check_whole()
             raise
-        self.check()  # also if somebody deleted it meanwhile: git took the files for deleted ones
+        self.check()  # if the folder was deleted meanwhile, git reported all files as deleted
         if self._is_emptied(found):
             raise SlotChanged(f"all files of {self.work} are gone, and no commit deleted them")
         return found
