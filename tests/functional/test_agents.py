@@ -354,6 +354,24 @@ def test_exit_code_0_of_claude_without_result_is_a_failure(stage: Stage) -> None
     assert "without the result" in stage.workspace.rooda("why").out
 
 
+@pytest.mark.thorough
+def test_text_in_place_of_events_is_a_failure_with_a_pause_before_each_retry(stage: Stage) -> None:
+    stage.plays("claude", b"I fixed it.\n")
+    done = stage.alias("claude", "-n", "5", "--backoff", "0.1s")
+    assert (done.code, stage.starts) == (1, 3)
+    run, last = stage.shown()
+    assert (last["kind"], last["reason"]) == ("startup", "exit code 0 without any event")
+    assert [wait["kind"] for wait in run["waits"]] == ["backoff", "backoff"]
+
+
+@pytest.mark.thorough
+def test_login_error_with_exit_code_0_ends_the_run_at_once(stage: Stage) -> None:
+    stage.plays("claude", "Invalid API key · Please run /login\n".encode())
+    done = stage.alias("claude", "-n", "5")
+    assert (done.code, stage.starts) == (1, 1)
+    assert stage.shown()[1]["kind"] == "auth"
+
+
 def test_signal_as_text_counts_although_events_were_expected(stage: Stage) -> None:
     stage.plays("claude", f"All done.\n{SUCCESS}\n".encode())
     assert stage.alias("claude", "-n", "1").code == 0
