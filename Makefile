@@ -1,7 +1,8 @@
 # make demo   a real loop with a scripted agent (no key, no network)
 # make fleet-demo   three loops at once, one of them killed and taken over
-# make test   set up and run the tests
-# make coverage   most of the tests, and which lines they run; fails below the floor
+# make test   set up and run the first ring of tests: no process but git
+# make test-real   the second ring: the installed command, real children, sandbox, database, browser
+# make test-long   the third ring: whole matrices, storms, gigabytes, coverage; takes an hour
 # make test-agents  the real agent CLIs, installed with npm, against a scripted API on loopback
 # make test-dbos    the durable engine of the fleet with the oldest and newest DBOS that is allowed
 # make check  linters, types, import contract
@@ -13,11 +14,10 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; 
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install
-# One more than cores: some tests wait for something, and each worker first collects all tests.
-WORKERS ?= $(shell echo $$((1 + $$(getconf _NPROCESSORS_ONLN))))
-MARKERS ?= not slow and not thorough
+CORES := $(shell getconf _NPROCESSORS_ONLN)
+WORKERS ?= $(CORES)
 
-.PHONY: demo fleet-demo test coverage test-agents test-dbos check docs lock bench clean
+.PHONY: demo fleet-demo test test-real test-sample test-long coverage test-agents test-dbos check docs lock bench clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/rooda demo
@@ -26,20 +26,32 @@ demo: $(VENV)/.runtime
 fleet-demo: $(VENV)/.dev
 	@$(BIN)/rooda fleet demo
 
-# Compiled first: the tests start rooda a thousand times, and some systems keep Python from doing it.
-test: $(VENV)/.dev
+# Compiled first: the tests start rooda often, and some systems keep Python from doing it.
+$(VENV)/.compiled: $(VENV)/.dev FORCE
 	@$(BIN)/python -m compileall -q src
-	$(BIN)/pytest -n $(WORKERS) -m "$(MARKERS)"
 
-# With the lines of child processes. It takes half as long again as the tests alone.
-coverage: $(VENV)/.dev
-	@$(BIN)/python -m compileall -q src
-	$(BIN)/pytest -n $(WORKERS) -m "not slow" --cov --cov-report=
+test: $(VENV)/.compiled
+	$(BIN)/pytest -n $(WORKERS) -m "not real and not long"
+
+# Most of these tests wait for something, so more of them run at once.
+test-real: $(VENV)/.compiled
+	$(BIN)/pytest -n $$((2 * $(WORKERS))) --dist worksteal --durations=10 -m "real and not long"
+
+# What `.ci/run` takes of the third ring.
+test-sample: $(VENV)/.compiled
+	$(BIN)/pytest -n $$((2 * $(WORKERS))) --dist worksteal -m sample
+
+test-long: coverage
+	ROODA_TEST_EXAMPLES=20 $(BIN)/pytest -n $(WORKERS) --timeout 3600 -m "not real and not long"
+	ROODA_TEST_EXAMPLES=20 $(BIN)/pytest -n $$((2 * $(WORKERS))) --dist worksteal --timeout 3600 -m long
+
+# Both rings, with the lines of child processes. It takes half as long again as the tests alone.
+coverage: $(VENV)/.compiled
+	$(BIN)/pytest -n $$((2 * $(WORKERS))) --dist worksteal -m "not long" --cov --cov-report=
 	$(BIN)/coverage report     # fails below the floor, which pytest only mentions
 
 # Not part of `make test`: it fetches a gigabyte. Where npm is missing it says so, and skips.
-test-agents: $(VENV)/.dev
-	@$(BIN)/python -m compileall -q src
+test-agents: $(VENV)/.compiled
 	@$(BIN)/python -m tools.install_agents
 	ROODA_REAL_AGENTS=1 $(BIN)/pytest -n 2 tests/real_agents
 
@@ -56,8 +68,7 @@ check: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/python -m tools.docs
 
-bench: $(VENV)/.dev
-	@$(BIN)/python -m compileall -q src
+bench: $(VENV)/.compiled
 	$(BIN)/python -m benchmarks
 
 $(VENV)/.runtime: requirements.lock pyproject.toml
@@ -83,3 +94,5 @@ lock: $(VENV)/.dev
 
 clean:
 	rm -rf $(VENV) .agents dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+FORCE:

@@ -1,12 +1,14 @@
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rooda.process.warden import client
+from support import rings
 from support.children import Nursery
 from support.jobs import Job
 from support.screen import Screen
@@ -23,29 +25,36 @@ for number, handler in (
         signal.signal(number, handler)
 
 
-PART = "ROODA_TEST_PART"  # 0 to 4: of large matrices of slow tests, run this part
-_PARTS = 5
-_LARGE = 5  # sets of parameters
-_WHOLE = ("test_the_same_holds_in_the_sandbox",)  # matrices that always run as a whole
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run a part of each large matrix of slow tests, where `.ci/run` asks for that."""
-    part = os.environ.get(PART)
-    if part is None:
-        return
-    matrices: dict[str, list[pytest.Item]] = {}
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave all rows of a table but those that `real(rows=...)` asks for to the third ring."""
+    tables: dict[str, list[pytest.Item]] = {}
     for item in items:
-        name = item.nodeid.partition("[")[0]
-        if item.get_closest_marker("slow") and not name.endswith(_WHOLE):
-            matrices.setdefault(name, []).append(item)
-    left_out: set[pytest.Item] = set()
-    for same in matrices.values():
-        if len(same) >= _LARGE:
-            ordered = sorted(same, key=lambda item: item.nodeid)
-            left_out.update(set(same).difference(ordered[int(part) :: _PARTS]))
-    config.hook.pytest_deselected(items=list(left_out))
-    items[:] = [item for item in items if item not in left_out]
+        marker = item.get_closest_marker("real")
+        if marker is not None and "rows" in marker.kwargs and not item.get_closest_marker("long"):
+            tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for rows in tables.values():
+        marker = rows[0].get_closest_marker("real")
+        assert marker is not None
+        for item in rings.left_out(rows, marker.kwargs["rows"]):
+            item.add_marker("long")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Count the skipped tests by reason."""
+    reports = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
+    for reason, number in reasons.most_common():
+        terminalreporter.write_line(f"{number} skipped: {reason}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Let a test of the first ring fail if the test or one of its fixtures starts a process."""
+    if any(item.get_closest_marker(name) for name in rings.MARKERS):
+        return (yield)
+    with rings.without_processes(*(["git"] if item.get_closest_marker("git") else [])):
+        return (yield)
 
 
 @pytest.fixture

@@ -9,11 +9,12 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import rooda
 from rooda.agents.resets import requested_delay, reset_time
+from support.properties import examples
 from support.tables import each_row
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -365,6 +366,7 @@ def test_unknown_zone_gives_no_time(zone: str) -> None:
     assert local_reset(f'resets 3pm {zone} "resetsAt":1794769200') == "2026-11-15 20:00"
 
 
+@pytest.mark.real
 def test_times_without_named_zones_are_read_without_a_zone_database() -> None:
     script = """
 from datetime import datetime, timedelta, timezone
@@ -478,7 +480,7 @@ ZONES = st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Australia/
 
 
 @given(now=MOMENTS, local=ZONES, zone=ZONES, hour=st.integers(0, 23), minute=st.integers(0, 59))
-@settings(deadline=None, max_examples=300)
+@examples(300)
 def test_time_of_day_is_within_one_day_in_the_zone_of_the_message(
     now: datetime, local: str, zone: str, hour: int, minute: int
 ) -> None:
@@ -492,7 +494,7 @@ def test_time_of_day_is_within_one_day_in_the_zone_of_the_message(
 
 
 @given(moment=MOMENTS, offset=st.integers(-14 * 60, 14 * 60))
-@settings(deadline=None)
+@examples()
 def test_iso_time_is_read_exactly(moment: datetime, offset: int) -> None:
     there = moment.astimezone(timezone(timedelta(minutes=offset)))
     assert reset_time(f"resets at {there.isoformat()}.", SUNDAY_EVENING) == moment
@@ -507,9 +509,9 @@ PIECES = st.sampled_from(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @given(pieces=st.lists(PIECES | st.text(max_size=3), max_size=20), glue=st.sampled_from(["", " "]))
-@settings(deadline=None, max_examples=500)
+@examples(500)
 @example(pieces=["resets", "3pm", "(\x00)"], glue=" ")
 def test_reset_time_never_raises(pieces: list[str], glue: str) -> None:
     found = reset_time(glue.join(pieces), SUNDAY_EVENING)

@@ -322,7 +322,7 @@ def test_aliases_that_multiply_a_little_are_accepted() -> None:
     assert len(found["l2"]) == len(found["l2"][0]) == len(found["l2"][0][0]) == 10
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_error_of_a_long_list_does_not_mention_aliases() -> None:
     root, problems = parse(b"a: [" + b"1," * 100_001 + b"1]", FILE)
     assert root is not None or "alias" not in problems[0].message

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rooda.config.layers import Layer
@@ -13,11 +13,12 @@ from rooda.config.problems import Severity, errors, problems_text
 from rooda.config.settings import SECTIONS, SETTINGS
 from rooda.prompts.parts import PHASES
 from rooda.views import config_view, dry_run
-from support.config import PROPERTY, dumped, inspected, planned, read
+from support.config import dumped, inspected, planned, read
+from support.properties import examples
 from support.workspace import Workspace
 
-FUZZ = settings(PROPERTY, max_examples=200)
-WHOLE = settings(PROPERTY, max_examples=80)
+FUZZ = examples(200)
+WHOLE = examples(80)
 LINE_BREAK = re.compile(rb"\r\n|\r|\n|\xc2\x85|\xe2\x80[\xa8\xa9]")
 
 
@@ -164,28 +165,27 @@ def test_any_text_can_be_read(data: bytes) -> None:
     check_read(data)
 
 
-@pytest.mark.thorough
 @FUZZ
 @given(mutated())
 def test_damaged_file_can_be_read(data: bytes) -> None:
     check_read(data)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @FUZZ
 @given(SHAPED)
 def test_valid_keys_with_any_values_can_be_read(values: object) -> None:
     check_read(dumped(values))
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @WHOLE
 @given(st.binary(max_size=200) | mutated())
 def test_any_file_gives_a_plan_or_problems(folder: Path, data: bytes) -> None:
     check_planned(folder, data)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @WHOLE
 @given(SHAPED)
 def test_any_values_give_a_plan_or_problems(folder: Path, values: object) -> None:
@@ -215,7 +215,7 @@ WORDS = st.text(CHARACTERS, max_size=20) | st.sampled_from(
 )
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @WHOLE
 @given(st.dictionaries(st.sampled_from([row.variable for row in SETTINGS]), WORDS, max_size=4))
 def test_any_variables_give_a_plan_or_problems(folder: Path, env: dict[str, str]) -> None:
@@ -223,7 +223,6 @@ def test_any_variables_give_a_plan_or_problems(folder: Path, env: dict[str, str]
     assert dry_run.render(prepared, ["build"])
 
 
-@pytest.mark.thorough
 @WHOLE
 @given(st.dictionaries(st.sampled_from(["--context", *(f"--{p}" for p in PHASES)]), WORDS))
 def test_any_prompts_give_a_plan_or_problems(folder: Path, flags: dict[str, str]) -> None:
@@ -271,7 +270,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_file_causes_no_traceback_in_the_command(workspace: Workspace, name: str) -> None:
     workspace.write("rooda-config.yml", HOSTILE[name])
@@ -285,7 +284,6 @@ def test_hostile_file_causes_no_traceback_in_the_command(workspace: Workspace, n
     assert not (check.code == 1 and run.code == 2)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("seconds", ["1e300", "9999999999", "200000d"])
 def test_huge_timeout_means_no_timeout_or_is_a_problem(workspace: Workspace, seconds: str) -> None:
     workspace.config(f"loop: {{iteration_timeout: {seconds}, kill_grace: {seconds}}}")
@@ -294,7 +292,6 @@ def test_huge_timeout_means_no_timeout_or_is_a_problem(workspace: Workspace, sec
     assert not re.search("Traceback|Internal error", done.err)
 
 
-@pytest.mark.thorough
 def test_hostile_variables_cause_no_traceback_in_the_command(workspace: Workspace) -> None:
     value = os.fsdecode(b"\xff\xfe\x1b[2J")
     for row in SETTINGS[:6]:

@@ -38,6 +38,7 @@ def about_git(prepared: Prepared) -> list[Problem]:
 # -- git itself ----------------------------------------------------------------------------
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "flag,off",
     [
@@ -58,6 +59,7 @@ def test_git_setting_outside_of_a_work_tree_is_an_error_with_advice(
     assert not prepared.valid
 
 
+@pytest.mark.git
 def test_git_setting_without_git_is_an_error_with_advice(work: Path, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "agent").symlink_to("/bin/true")
@@ -69,6 +71,7 @@ def test_git_setting_without_git_is_an_error_with_advice(work: Path, tmp_path: P
     assert work.is_dir()
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "files,env,place",
     [
@@ -96,6 +99,7 @@ def test_error_names_the_place_of_the_setting(
     assert (problem.file, problem.line, problem.field) == place
 
 
+@pytest.mark.real
 def test_all_git_settings_are_reported_at_once(tmp_path: Path) -> None:
     text = "loop: {git: {commit: true, push: true, require_changes: true}}"
     found = errors(planned(tmp_path, "build", AGENT, workspace=text).all_problems())
@@ -106,6 +110,7 @@ def test_all_git_settings_are_reported_at_once(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.real
 def test_git_setting_of_a_preset_is_only_a_warning(tmp_path: Path) -> None:
     prepared = planned(tmp_path, "build", AGENT, "--preset=v1", "-n", "1")
     [problem] = about_git(prepared)
@@ -114,6 +119,7 @@ def test_git_setting_of_a_preset_is_only_a_warning(tmp_path: Path) -> None:
     assert prepared.valid
 
 
+@pytest.mark.real
 def test_git_setting_of_a_preset_that_the_user_repeats_is_an_error(tmp_path: Path) -> None:
     prepared = planned(tmp_path, "build", AGENT, "--preset=v1", "-n", "1", "--push")
     assert [p.severity for p in about_git(prepared)] == []
@@ -126,6 +132,7 @@ def test_no_git_is_needed_without_a_git_setting(flags: list[str], tmp_path: Path
     assert planned(tmp_path, "build", AGENT, *flags).all_problems() == []
 
 
+@pytest.mark.real
 def test_subfolder_of_a_work_tree_is_accepted(work: Path, tmp_path: Path) -> None:
     (work / "sub").mkdir()
     git(work, "remote", "add", "origin", "/nowhere")
@@ -133,12 +140,14 @@ def test_subfolder_of_a_work_tree_is_accepted(work: Path, tmp_path: Path) -> Non
     assert planned(tmp_path, "build", AGENT, *flags).all_problems() == []
 
 
+@pytest.mark.real
 def test_bare_repository_is_no_work_tree(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "--bare", "work")
     [problem] = errors(planned(tmp_path, "build", AGENT, "--commit").all_problems())
     assert "is in no git work tree" in problem.message
 
 
+@pytest.mark.real
 def test_repository_that_git_refuses_is_reported_with_git_s_message(
     work: Path, tmp_path: Path
 ) -> None:
@@ -148,6 +157,7 @@ def test_repository_that_git_refuses_is_reported_with_git_s_message(
     assert "git status" in problem.suggestion
 
 
+@pytest.mark.real
 def test_variables_of_a_git_hook_are_ignored(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "other")
     env = {"GIT_DIR": str(tmp_path / "other" / ".git"), "GIT_WORK_TREE": str(tmp_path / "other")}
@@ -274,6 +284,7 @@ def test_pattern_allows_names_or_paths(pattern: str, names: list[str], others: l
     assert [name for name in (*names, *others) if is_allowed(name, ["x", pattern])] == names
 
 
+@pytest.mark.real
 def test_secrets_that_rooda_will_not_commit_are_warned_about_by_name(
     work: Path, tmp_path: Path
 ) -> None:
@@ -288,11 +299,13 @@ def test_secrets_that_rooda_will_not_commit_are_warned_about_by_name(
     assert prepared.valid
 
 
+@pytest.mark.real
 def test_secrets_are_not_checked_without_commit(work: Path, tmp_path: Path) -> None:
     fill(work, ".env")
     assert planned(tmp_path, "build", AGENT, "--git-require-changes").all_problems() == []
 
 
+@pytest.mark.real
 def test_new_secrets_count_and_not_tracked_or_allowed_ones(work: Path, tmp_path: Path) -> None:
     fill(work, "old.pem", "modified.pem", "deleted.pem", "removed.pem")
     git(work, "add", "-A")
@@ -308,6 +321,7 @@ def test_new_secrets_count_and_not_tracked_or_allowed_ones(work: Path, tmp_path:
     assert problem.message.endswith("commit them: intended.pem, new.pem, staged.pem")
 
 
+@pytest.mark.real
 def test_allowed_secrets_have_to_be_patterns(work: Path, tmp_path: Path) -> None:
     text = "loop: {git: {commit: true, allow_secrets: true}}"
     [problem] = errors(planned(tmp_path, "build", AGENT, workspace=text).all_problems())
@@ -316,18 +330,21 @@ def test_allowed_secrets_have_to_be_patterns(work: Path, tmp_path: Path) -> None
     assert work.is_dir()
 
 
+@pytest.mark.real
 def test_secrets_of_the_whole_work_tree_count(work: Path, tmp_path: Path) -> None:
     fill(work, "at/top.pem", "sub/.env")
     [problem] = planned(tmp_path, "build", AGENT, "--commit", "--working-dir", "sub").all_problems()
     assert problem.message.endswith("commit them: at/top.pem, sub/.env")
 
 
+@pytest.mark.real
 def test_many_secrets_are_counted(work: Path, tmp_path: Path) -> None:
     fill(work, *(f"{letter}.key" for letter in "abcdefgh"))
     [problem] = planned(tmp_path, "build", AGENT, "--commit").all_problems()
     assert problem.message.endswith(": a.key, b.key, c.key, d.key, e.key and 3 more")
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize(
     "content,named",
     [
@@ -345,12 +362,14 @@ def test_npmrc_is_a_secret_only_with_a_token(
     assert [p.message.rpartition(": ")[2] for p in found] == named
 
 
+@pytest.mark.real
 def test_link_in_place_of_a_file_is_not_followed(work: Path, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("_authToken=npm_abc123")
     (work / ".npmrc").symlink_to(tmp_path / "token")
     assert planned(tmp_path, "build", AGENT, "--commit").all_problems() == []
 
 
+@pytest.mark.real
 def test_names_with_control_codes_are_shown_on_one_line(work: Path, tmp_path: Path) -> None:
     fill(work, "two\nlines.pem", "\x1b[31mred.pem", os.fsdecode(b"\xff.pem"))
     [problem] = planned(tmp_path, "build", AGENT, "--commit").all_problems()
@@ -359,6 +378,7 @@ def test_names_with_control_codes_are_shown_on_one_line(work: Path, tmp_path: Pa
     assert problem.message.count(".pem") == 3
 
 
+@pytest.mark.real
 def test_checks_take_no_lock_and_write_nothing(work: Path, tmp_path: Path) -> None:
     fill(work, ".env", "main.py")
     git(work, "add", "main.py")
@@ -369,6 +389,7 @@ def test_checks_take_no_lock_and_write_nothing(work: Path, tmp_path: Path) -> No
     assert (work / ".git" / "index").stat().st_mtime_ns == before
 
 
+@pytest.mark.real
 def test_check_for_secrets_starts_no_program_of_the_repository(work: Path, tmp_path: Path) -> None:
     hook = work / "hook.sh"
     hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
@@ -381,6 +402,7 @@ def test_check_for_secrets_starts_no_program_of_the_repository(work: Path, tmp_p
 # -- through the command -------------------------------------------------------------------
 
 
+@pytest.mark.real
 def test_run_that_could_not_commit_starts_no_agent(workspace: Workspace) -> None:
     done = workspace.work(workspace.agents("exit 0"), "--commit", "-n", "1")
     assert (done.code, workspace.starts) == (1, 0)
@@ -388,7 +410,7 @@ def test_run_that_could_not_commit_starts_no_agent(workspace: Workspace) -> None
     assert "or turn it off with --no-commit" in done.err
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_run_warns_about_secrets_at_its_start(workspace: Workspace) -> None:
     git(workspace.path, "init", "-q")
     git(workspace.path, "config", "user.name", "me")
@@ -403,6 +425,7 @@ def test_run_warns_about_secrets_at_its_start(workspace: Workspace) -> None:
 # -- changes that the user has not committed ---------------------------------------------------
 
 
+@pytest.mark.real
 def test_every_kind_of_uncommitted_change_to_a_tracked_file_is_listed(
     work: Path, tmp_path: Path
 ) -> None:
@@ -425,6 +448,7 @@ def test_every_kind_of_uncommitted_change_to_a_tracked_file_is_listed(
     assert planned(tmp_path, "build", *flags, "--no-commit").all_problems() == []
 
 
+@pytest.mark.real
 def test_many_changed_files_are_counted(work: Path, tmp_path: Path) -> None:
     fill(work, *(f"{number:02}" for number in range(25)))
     git(work, "add", "-A")

@@ -19,7 +19,8 @@ from rooda.config.settings import (
     HOOKS_PRE_ITERATION,
 )
 from rooda.views import config_view
-from support.config import PROPERTY, dumped, inspected, planned, read
+from support.config import dumped, inspected, planned, read
+from support.properties import examples
 from support.tables import each_row
 
 POINTS = ["loop_start", "pre_iteration", "post_iteration", "on_failure", "on_wait", "loop_end"]
@@ -194,7 +195,7 @@ ONE = SCALARS | HOOK | st.lists(SCALARS, max_size=1)
 VALIDATOR: Any = jsonschema.Draft202012Validator(schema())
 
 
-@PROPERTY
+@examples(60)
 @given(st.sampled_from(POINTS), ONE | st.lists(ONE, max_size=3))
 def test_schema_accepts_a_hook_exactly_if_the_reader_does(point: str, raw: object) -> None:
     whole = {"loop": {"hooks": {point: raw}}}

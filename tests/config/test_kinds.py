@@ -22,7 +22,8 @@ from rooda.config.text_kinds import (
     TextMap,
 )
 from rooda.text.templates import fill
-from support.config import PROPERTY, brief_id
+from support.config import brief_id
+from support.properties import examples
 from support.tables import each_row
 
 MB = 1024 * 1024
@@ -322,35 +323,35 @@ def test_error_for_a_huge_number_is_short() -> None:
     assert len(str(caught.value)) < 150
 
 
-@PROPERTY
+@examples(60)
 @given(st.integers(0, 10**9))
 def test_shown_seconds_can_be_read_back(seconds: int) -> None:
     kind = Seconds()
     assert kind.from_text(kind.show(float(seconds))) == seconds
 
 
-@PROPERTY
+@examples(60)
 @given(st.integers(0, 99_999), st.integers(0, 9))
 def test_shown_tenths_of_seconds_can_be_read_back(seconds: int, tenths: int) -> None:
     kind, value = Seconds(), float(f"{seconds}.{tenths}")
     assert kind.from_text(kind.show(value)) == value
 
 
-@PROPERTY
+@examples(60)
 @given(st.integers(1, 2000), st.sampled_from([1024, MB, 1024 * MB]))
 def test_shown_size_can_be_read_back(count: int, unit: int) -> None:
     kind = Size(1)
     assert kind.from_text(kind.show(count * unit)) == count * unit
 
 
-@PROPERTY
+@examples(60)
 @given(st.integers(1, 10**12))
 def test_shown_odd_size_can_be_read_back(size: int) -> None:
     kind = Size(1)
     assert kind.from_text(kind.show(size)) == size
 
 
-@PROPERTY
+@examples(60)
 @given(st.integers(0, 10), st.integers(0, 23), st.integers(0, 59), st.integers(0, 59))
 def test_parts_of_a_duration_add_up(days: int, hours: int, minutes: int, seconds: int) -> None:
     text = f"{days}d{hours}h{minutes}m{seconds}s"
@@ -390,8 +391,9 @@ def outcome(kind: Kind[Any], read: Callable[[], object]) -> tuple[str, str]:
         return str(wrong), wrong.suggestion
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("kind", KINDS, ids=brief_id)
-@PROPERTY
+@examples(60)
 @given(raw=WHATEVER)
 def test_any_yaml_value_is_accepted_or_gives_an_error(kind: Kind[Any], raw: object) -> None:
     shown, advice = outcome(kind, lambda: kind.check(raw))
@@ -400,7 +402,7 @@ def test_any_yaml_value_is_accepted_or_gives_an_error(kind: Kind[Any], raw: obje
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=brief_id)
-@PROPERTY
+@examples(60)
 @given(text=st.text(max_size=40) | st.text(alphabet="0123456789.dhmskMGB-+e= '\"", max_size=12))
 def test_any_text_is_accepted_or_gives_an_error(kind: Kind[Any], text: str) -> None:
     shown, advice = outcome(kind, lambda: kind.from_text(text))
@@ -431,7 +433,7 @@ def test_known_names_are_replaced_once_and_the_rest_stays(template: str, filled:
     assert fill(template, names) == filled
 
 
-@PROPERTY
+@examples(60)
 @given(st.text(alphabet="{}ab \n\udcff\0") | st.text())
 def test_without_known_names_only_doubled_braces_change(template: str) -> None:
     filled = fill(template, {})
@@ -439,13 +441,13 @@ def test_without_known_names_only_doubled_braces_change(template: str) -> None:
     assert re.sub("{{|}}", "", template).count("{") <= filled.count("{") <= template.count("{")
 
 
-@PROPERTY
+@examples(60)
 @given(st.text(st.characters(exclude_characters="{}")), st.text())
 def test_inserted_value_is_not_expanded_again(around: str, value: str) -> None:
     assert fill(f"{around}{{a}}{around}", {"a": value, "b": "x"}) == around + value + around
 
 
-@PROPERTY
+@examples(60)
 @given(st.text(st.characters(exclude_characters="\0"), min_size=1))
 def test_any_text_with_doubled_braces_is_a_valid_message(text: str) -> None:
     doubled = text.replace("{", "{{").replace("}", "}}")

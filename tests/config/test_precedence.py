@@ -42,6 +42,7 @@ def containing(problems: list[Problem], words: str) -> list[Problem]:
 PLACES = ("cli", "own in workspace", "own in global", "env", "workspace", "global", "nowhere")
 
 
+@pytest.mark.real
 @each_row("strongest", PLACES)
 @each_row("setting", SETTINGS, ids=lambda setting: setting.key)
 def test_strongest_place_decides(setting: Setting[Any], strongest: str, tmp_path: Path) -> None:
@@ -83,6 +84,7 @@ def test_strongest_place_decides(setting: Setting[Any], strongest: str, tmp_path
 # -- max iterations ------------------------------------------------------------------------
 
 
+@pytest.mark.real
 @each_row("dropped", range(8))
 def test_maximum_falls_through_eight_levels(dropped: int, tmp_path: Path) -> None:
     """Flag, procedure in either file, variable, loop in either file, preset, built-in default."""
@@ -142,6 +144,7 @@ def nine(mode: str = "") -> str:
     return f"default_max_iterations: 9{', ' if mode else ''}{mode}"
 
 
+@pytest.mark.real
 @each_row(
     "flags,env,workspace,global_,maximum,origin",
     [
@@ -284,6 +287,7 @@ def test_zero_iterations_is_an_error_that_suggests_unlimited(
     assert not prepared.valid
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("values", ["preset: v1", "zero_means_unlimited: true"])
 def test_zero_is_accepted_in_a_procedure_with_zero_means_unlimited(
     values: str, tmp_path: Path
@@ -296,6 +300,7 @@ def test_zero_is_accepted_in_a_procedure_with_zero_means_unlimited(
     assert planned(tmp_path, "build", workspace=text).values.iterations.maximum == 5
 
 
+@pytest.mark.real
 def test_zero_is_an_error_in_a_procedure_that_leaves_preset_v1(tmp_path: Path) -> None:
     values = f"{FOUR}, preset: rooda, default_iterations: 0"
     text = f"loop: {{preset: v1}}\nprocedures: {{new: {{{values}}}}}"
@@ -364,6 +369,7 @@ def test_ai_command_falls_through_seven_steps(dropped: int, tmp_path: Path) -> N
     ][dropped]
 
 
+@pytest.mark.real
 @each_row(
     "flags,env,workspace,global_,command",
     [
@@ -435,6 +441,7 @@ def test_direct_command_wins_over_a_stronger_alias_with_a_warning(
     assert all(name in warning.message for name in names)
 
 
+@pytest.mark.real
 @each_row(
     "flags,workspace,global_",
     [
@@ -503,6 +510,7 @@ SHOW, OLD_SHOW = "ROODA_LOOP_SHOW_AI_OUTPUT", "ROODA_SHOW_AI_OUTPUT"
 HIDE = "cli: --no-show-ai-output"
 
 
+@pytest.mark.real
 @each_row(
     "flags,env,workspace,global_,level,origin",
     [
@@ -541,6 +549,7 @@ def test_log_level_is_resolved_with_its_origin(
     assert str(values.origin(LOG_LEVEL)) == origin
 
 
+@pytest.mark.real
 @each_row(
     "flags,env,workspace,show,origin",
     [
@@ -746,6 +755,7 @@ V1 = {
 }
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("preset,expected", [("ralph", RALPH), ("v1", V1), ("rooda", {})])
 def test_preset_is_a_layer_just_above_the_built_in_defaults(
     preset: str, expected: dict[str, object], tmp_path: Path
@@ -758,6 +768,7 @@ def test_preset_is_a_layer_just_above_the_built_in_defaults(
     assert [row.key for row in others if str(values.origin(row)) == f"preset: {preset}"] == []
 
 
+@pytest.mark.real
 @each_row("place", ["flag", "variable", "procedure", "workspace", "global"])
 def test_preset_can_be_set_in_each_place(place: str, tmp_path: Path) -> None:
     line = "preset: ralph"
@@ -773,6 +784,7 @@ def test_preset_can_be_set_in_each_place(place: str, tmp_path: Path) -> None:
     assert values[IGNORE_EXIT_STATUS] is False
 
 
+@pytest.mark.real
 @each_row("key", V1)
 @each_row("place", ["global", "workspace", "variable", "flag"])
 def test_each_value_of_a_preset_can_be_overridden(key: str, place: str, tmp_path: Path) -> None:
@@ -798,6 +810,7 @@ def test_each_value_of_a_preset_can_be_overridden(key: str, place: str, tmp_path
     }.get(place, place)
 
 
+@pytest.mark.real
 def test_signals_of_the_presets_ralph_and_v1(tmp_path: Path) -> None:
     ralph = planned(tmp_path, "build", "--preset=ralph").values
     assert (ralph[SIGNALS_SUCCESS], ralph[SIGNALS_STREAMS]) == ("COMPLETE", "stdout")

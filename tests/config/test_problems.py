@@ -330,7 +330,7 @@ def test_procedure_with_the_name_of_a_command_is_warned_about(name: str, tmp_pat
     assert prepared.valid
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_procedure_with_the_name_of_a_command_runs_with_rooda_run(workspace: Workspace) -> None:
     workspace.config(f"procedures: {{list: {{{FOUR}}}}}")
     agent = workspace.agent("echo '<promise>SUCCESS</promise>'")
@@ -564,7 +564,6 @@ def test_missing_ai_command_is_logged_as_in_the_documented_example(workspace: Wo
     )
 
 
-@pytest.mark.thorough
 def test_each_problem_is_one_line_of_the_log(workspace: Workspace) -> None:
     workspace.config(MANY)
     done = workspace.rooda("build", "--log-format", "logfmt")
@@ -575,7 +574,6 @@ def test_each_problem_is_one_line_of_the_log(workspace: Workspace) -> None:
     assert "No AI command configured" in done.err
 
 
-@pytest.mark.thorough
 def test_problem_is_printed_with_its_place_and_advice(workspace: Workspace) -> None:
     workspace.config("loop:\n  iteration_timeout: -10\n")
     done = workspace.rooda("build", "--ai-cmd", "true")
@@ -594,7 +592,7 @@ def test_nothing_is_started_if_there_is_a_problem(workspace: Workspace) -> None:
     assert not (workspace.path / ".rooda").exists()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_warnings_are_logged_and_the_run_continues(workspace: Workspace) -> None:
     workspace.config(PROCEDURE + "  list: {observe: a, orient: a, decide: a, act: a}\n")
     done = workspace.work(workspace.agent("echo '<promise>SUCCESS</promise>'"))
@@ -604,7 +602,7 @@ def test_warnings_are_logged_and_the_run_continues(workspace: Workspace) -> None
     assert "Run it with `rooda run list`" in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_control_codes_of_a_config_file_do_not_reach_the_terminal(workspace: Workspace) -> None:
     workspace.config('"\\e[31mred\\x9b": 1\nloop: {log_level: "\\e]0;title\\a"}\n')
     for arguments in (("config", "check"), ("config", "show"), ("build", "--ai-cmd", "true")):

@@ -129,6 +129,7 @@ def test_default_applies_if_nothing_is_set(setting: Setting[Any], tmp_path: Path
     assert prepared.values.origin(setting).exact == "built-in"
 
 
+@pytest.mark.real
 @each_setting
 def test_key_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
     text = f"# a comment\nloop:\n  {in_section(setting, sample(setting).yaml)}\n"
@@ -137,6 +138,7 @@ def test_key_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
     assert prepared.values.origin(setting).exact == "workspace: ./rooda-config.yml:3"
 
 
+@pytest.mark.real
 @each_setting
 def test_key_in_the_global_file_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
     text = f"loop:\n  {in_section(setting, sample(setting).yaml)}\n"
@@ -145,6 +147,7 @@ def test_key_in_the_global_file_sets_it(setting: Setting[Any], tmp_path: Path) -
     assert prepared.values.origin(setting).exact == "global: ~/.config/rooda/rooda-config.yml:2"
 
 
+@pytest.mark.real
 @each_setting
 def test_variable_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
     prepared = planned(tmp_path, "build", env={setting.variable: sample(setting).text})
@@ -152,6 +155,7 @@ def test_variable_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
     assert prepared.values.origin(setting).exact == f"env: {setting.variable}"
 
 
+@pytest.mark.real
 @each_setting_with_a_flag
 def test_flag_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
     flag = flag_arguments(setting, sample(setting))
@@ -160,6 +164,7 @@ def test_flag_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
     assert prepared.values.origin(setting).exact == f"cli: {flag[0]}"
 
 
+@pytest.mark.real
 @each_setting_with_a_flag
 def test_flag_accepts_an_equals_sign(setting: Setting[Any], tmp_path: Path) -> None:
     words = flag_arguments(setting, sample(setting))
@@ -168,6 +173,7 @@ def test_flag_accepts_an_equals_sign(setting: Setting[Any], tmp_path: Path) -> N
     assert found == expected(setting, tmp_path / "work")
 
 
+@pytest.mark.real
 @each_setting
 def test_procedure_overrides_it_unless_it_is_about_logging(
     setting: Setting[Any], tmp_path: Path
@@ -184,6 +190,7 @@ def test_procedure_overrides_it_unless_it_is_about_logging(
         assert prepared.values.origin(setting).exact == "workspace: ./rooda-config.yml:3"
 
 
+@pytest.mark.real
 @each_setting
 def test_null_in_a_file_unsets_it_if_it_is_optional(setting: Setting[Any], tmp_path: Path) -> None:
     prepared = planned(
@@ -200,6 +207,7 @@ def test_null_in_a_file_unsets_it_if_it_is_optional(setting: Setting[Any], tmp_p
         assert setting.field in wrong
 
 
+@pytest.mark.real
 @each_setting_without_none
 @pytest.mark.parametrize("where", ["variable", "flag"])
 def test_none_unsets_it_if_it_is_optional(
@@ -320,6 +328,7 @@ def test_config_show_prints_it_with_its_origin(setting: Setting[Any], tmp_path: 
     assert line.endswith("  # workspace: ./rooda-config.yml:2")
 
 
+@pytest.mark.real
 @each_setting_with_a_line
 def test_dry_run_shows_it_if_it_is_set(setting: Setting[Any], tmp_path: Path) -> None:
     text = f"loop:\n  {in_section(setting, sample(setting).yaml)}\n"
@@ -447,6 +456,7 @@ def test_old_variables_still_work(tmp_path: Path) -> None:
             assert str(prepared.values.origin(setting)) == f"env: {name}"
 
 
+@pytest.mark.real
 def test_all_settings_can_be_set_at_once(tmp_path: Path) -> None:
     (tmp_path / "work" / "some" / "folder").mkdir(parents=True)
     work = str(tmp_path / "work")

@@ -27,7 +27,7 @@ def found(tmp_path: Path, *flags: str) -> list[Problem]:
     return planned(tmp_path, "build", AGENT, *flags).all_problems()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_push_needs_a_remote_that_git_can_choose(work: Path, tmp_path: Path) -> None:
     [problem] = errors(found(tmp_path, "--push"))
     assert problem.field == "--push"
@@ -46,6 +46,7 @@ def test_push_needs_a_remote_that_git_can_choose(work: Path, tmp_path: Path) -> 
     assert errors(found(tmp_path, "--push")) == []
 
 
+@pytest.mark.real
 def test_commit_and_push_need_a_branch(work: Path, tmp_path: Path) -> None:
     git(work, "remote", "add", "origin", "/nowhere")
     git(work, "checkout", "-q", "--detach")
@@ -59,6 +60,7 @@ def test_commit_and_push_need_a_branch(work: Path, tmp_path: Path) -> None:
     assert (problem.file, problem.field) == ("rooda-config.yml", "loop.git.commit")
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize(
     "sign,what",
     [
@@ -88,7 +90,7 @@ def test_no_commit_while_another_operation_is_in_progress(
     assert errors(found(tmp_path)) == []
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_commit_needs_a_name_and_an_email_for_git(work: Path, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home/.gitconfig").write_text("[user]\n    useConfigOnly = true\n")
@@ -115,6 +117,7 @@ def test_commit_needs_a_name_and_an_email_for_git(work: Path, tmp_path: Path) ->
     assert "git accepts no identity for commits: fatal: name consists only of" in refused
 
 
+@pytest.mark.real
 def test_what_only_a_preset_asks_for_is_not_checked(work: Path, tmp_path: Path) -> None:
     git(work, "checkout", "-q", "--detach")
     assert errors(found(tmp_path, "--preset=ralph")) == []
@@ -177,6 +180,7 @@ def test_needed_program_is_known_where_the_shell_can_only_mean_one(command: str,
     assert needed_program(command) == word
 
 
+@pytest.mark.real
 def test_verify_whose_program_does_not_exist_is_an_error(work: Path, tmp_path: Path) -> None:
     [problem] = errors(found(tmp_path, "--verify", "no-such-program --fast"))
     assert problem.field == "--verify"
@@ -192,6 +196,7 @@ def test_verify_whose_program_does_not_exist_is_an_error(work: Path, tmp_path: P
         assert found(tmp_path, "--verify", command) == [], command
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "flags",
     [

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from rooda.config.json_schema import schema
 from rooda.config.problems import Severity, errors
 from rooda.config.settings import VERIFY_COMMAND, VERIFY_FEEDBACK, VERIFY_TIMEOUT, VERIFY_WHEN
-from support.config import PROPERTY, dumped, planned, read
+from support.config import dumped, planned, read
+from support.properties import examples
 from support.tables import each_row
 
 LONG = "{command: make all, when: on-success, timeout: 90, feedback: false}"
@@ -139,7 +140,7 @@ VERIFY = st.dictionaries(
 VALIDATOR: Any = jsonschema.Draft202012Validator(schema())
 
 
-@PROPERTY
+@examples(60)
 @given(SCALARS | VERIFY | st.lists(SCALARS, max_size=2))
 def test_schema_accepts_verify_exactly_if_the_reader_does(
     raw: object,

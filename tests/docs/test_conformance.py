@@ -5,8 +5,6 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from support.tables import each_row
 
 ROOT = Path(__file__).parents[2]
@@ -52,7 +50,6 @@ def test_every_promise_has_one_row() -> None:
     assert sorted(row for row, _, _ in ROWS) == sorted(expected)
 
 
-@pytest.mark.thorough
 @each_row("row,promise,shown", ROWS, ids=[row for row, _, _ in ROWS])
 def test_what_a_row_names_exists(row: str, promise: str, shown: str) -> None:
     named = re.findall(r"`([\w/]+)::(test_\w+)`", shown)

@@ -60,7 +60,6 @@ YAML_EXAMPLES = [
 ]
 
 
-@pytest.mark.thorough
 @each_row("name", docs.GENERATED)
 def test_generated_tables_are_fresh(name: str) -> None:
     assert (docs.DOCS / name).read_text() == docs.updated(name), "run `make docs`"
@@ -126,7 +125,7 @@ FIRST = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("words", commands_of("rooda", of_a_fleet=True))
 def test_documented_commands_of_a_fleet_run(workspace: Workspace, words: list[str]) -> None:
     """In a project with the tasks `auth` and `api`, which wait for a worker."""
@@ -155,7 +154,7 @@ def _expanded(word: str, folder: Path) -> list[str]:
     return found or [word]
 
 
-@pytest.mark.thorough
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize("words", commands_of("rooda"))
 def test_documented_commands_run(workspace: Workspace, recorded: Path, words: list[str]) -> None:
     for name in ("claude", "my-agent"):
@@ -178,7 +177,7 @@ RESULT = json.dumps({"type": "result", "is_error": False, "result": "<promise>CO
 COMPLETE = f"cat > /dev/null; date > made; echo '{RESULT}'"
 
 
-@pytest.mark.thorough
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize("words", commands_of("ralph"))
 def test_documented_ralph_commands_run(workspace: Workspace, words: list[str]) -> None:
     """In a project that `ralph init` has prepared, with a plan and a prompt in it."""
@@ -224,14 +223,14 @@ def make_repository(workspace: Workspace) -> None:
         )
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @each_row("page", PAGES, ids=lambda page: page.name)
 def test_documented_python_runs(page: Path, tmp_path: Path) -> None:
     for block in blocks(page, "python"):
         subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True, capture_output=True)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @each_row("page", PAGES, ids=lambda page: page.name)
 def test_documented_make_targets_and_scripts_exist(page: Path) -> None:
     for words in shell_commands(page):
@@ -243,7 +242,7 @@ def test_documented_make_targets_and_scripts_exist(page: Path) -> None:
             assert words[0] in ("rooda", "ralph", "uv", "pipx"), words
 
 
-@pytest.mark.thorough
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize("text", YAML_EXAMPLES)
 def test_documented_configs_are_valid(workspace: Workspace, text: str) -> None:
     workspace.config(text)
@@ -272,7 +271,7 @@ def test_pages_for_users_do_not_mention_the_source_documents(page: Path) -> None
     assert not re.findall(r"(?i)\bseeds?\b|\bcontract\b|\bD\d+\b", page.read_text())
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_the_picture_shows_what_a_run_prints() -> None:
     svg = picture.PICTURE.read_text()
     assert picture.is_fresh(svg, picture.record()), "run `make docs`"
@@ -285,7 +284,7 @@ def test_the_picture_needs_nothing_from_elsewhere() -> None:
     assert str(ROOT) not in svg
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.timeout(300)
 @each_row("page", examples.pages(), ids=lambda page: page.name)
 def test_examples_print_what_the_page_shows(page: Path) -> None:

@@ -313,6 +313,7 @@ def question(path: Path) -> VersionQuestion:
     return VersionQuestion(str(path), {"PATH": os.environ["PATH"]})
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "body,version",
     [
@@ -326,6 +327,7 @@ def test_ask_version_finds_the_version_in_the_output(tools: Path, body: str, ver
     assert ask_version(question(script(tools, "agent", body)), tools).text == version
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "body,trouble",
     [
@@ -342,6 +344,7 @@ def test_ask_version_explains_why_there_is_no_version(tools: Path, body: str, tr
     assert version.can_start
 
 
+@pytest.mark.real
 def test_ask_version_reports_a_program_that_the_os_cannot_start(tools: Path) -> None:
     path = tools / "agent"
     path.write_text("no program at all\n")
@@ -350,7 +353,7 @@ def test_ask_version_reports_a_program_that_the_os_cannot_start(tools: Path) -> 
     assert (version.text, version.can_start) == (None, False)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_hanging_programs_are_asked_in_parallel_and_leave_no_processes(tools: Path) -> None:
     body = "echo $$ > $0.pid; setsid sleep 600 & echo $! > $0.child; sleep 600"
     paths = [script(tools, name, body) for name in ("one", "two", "three")]
@@ -399,6 +402,7 @@ procedures:
 """
 
 
+@pytest.mark.real
 def test_missing_agents_that_are_not_chosen_are_no_problem(workspace: Workspace) -> None:
     found = examine_workspace(workspace)
     assert {agent.mark for agent in found.agents} == {Mark.ABSENT}
@@ -406,6 +410,7 @@ def test_missing_agents_that_are_not_chosen_are_no_problem(workspace: Workspace)
     assert "npm install -g @openai/codex" in str(agents(found)["codex"].findings)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "config,env,name",
     [
@@ -432,6 +437,7 @@ def test_chosen_agent_that_is_missing_is_a_problem(
     assert agents(found)[name].chosen_by
 
 
+@pytest.mark.real
 def test_broken_agent_is_a_warning_until_the_config_chooses_it(
     workspace: Workspace, tools: Path
 ) -> None:
@@ -444,6 +450,7 @@ def test_broken_agent_is_a_warning_until_the_config_chooses_it(
     assert (agents(found)["codex"].mark, found.problems) == (Mark.PROBLEM, 1)
 
 
+@pytest.mark.real
 def test_ai_cmd_flag_checks_a_command_that_the_config_does_not_choose(
     workspace: Workspace, tools: Path
 ) -> None:
@@ -463,6 +470,7 @@ def test_ai_cmd_flag_checks_a_command_that_the_config_does_not_choose(
     }
 
 
+@pytest.mark.real
 def test_unknown_program_is_never_started(workspace: Workspace, tools: Path) -> None:
     script(tools, "my-agent", "echo started > started")
     workspace.config(
@@ -473,6 +481,7 @@ def test_unknown_program_is_never_started(workspace: Workspace, tools: Path) -> 
     assert not (workspace.path / "started").exists()
 
 
+@pytest.mark.real
 def test_program_of_several_aliases_is_asked_once(workspace: Workspace, tools: Path) -> None:
     script(tools, "claude", "echo x >> asked; echo 2.1.197")
     workspace.config("ai_cmd_aliases: {opus: claude -p --model opus}")
@@ -481,6 +490,7 @@ def test_program_of_several_aliases_is_asked_once(workspace: Workspace, tools: P
     assert (workspace.path / "asked").read_text() == "x\n"
 
 
+@pytest.mark.real
 def test_account_and_dropped_variables_follow_the_agents_environment(
     workspace: Workspace, tools: Path
 ) -> None:
@@ -510,6 +520,7 @@ def git_findings(workspace: Workspace, *, needed: bool = False) -> dict[str, Fin
     return {one.topic: one for one in check_git(workspace.path, Tools(environ), needed=needed)}
 
 
+@pytest.mark.real
 def test_folder_without_repository_is_a_problem_only_if_git_is_needed(
     workspace: Workspace,
 ) -> None:
@@ -518,6 +529,7 @@ def test_folder_without_repository_is_a_problem_only_if_git_is_needed(
     assert "git init" in git_findings(workspace)["repository"].advice
 
 
+@pytest.mark.real
 def test_repository_states_that_endanger_commits_are_warnings(workspace: Workspace) -> None:
     top = workspace.path
     git(top, "init", "-q")
@@ -543,6 +555,7 @@ def test_repository_states_that_endanger_commits_are_warnings(workspace: Workspa
     assert str(top / ".git/index.lock") in found["index"].text
 
 
+@pytest.mark.real
 def test_other_checks_still_run_without_git(workspace: Workspace, tools: Path) -> None:
     script(tools, "claude", "echo 1.0")
     found = examine_workspace(workspace, {"PATH": str(tools)})
@@ -552,6 +565,7 @@ def test_other_checks_still_run_without_git(workspace: Workspace, tools: Path) -
     assert agents(found)["claude"].version is not None
 
 
+@pytest.mark.real
 def test_broken_git_is_one_finding_with_its_error(workspace: Workspace, tools: Path) -> None:
     script(tools, "git", "echo broken library >&2; exit 127")
     (one,) = check_git(workspace.path, Tools({"PATH": str(tools)}), needed=True)
@@ -559,6 +573,7 @@ def test_broken_git_is_one_finding_with_its_error(workspace: Workspace, tools: P
     assert "broken library" in one.text
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "setting,is_needed",
     [
@@ -579,6 +594,7 @@ def test_settings_decide_whether_git_is_needed(
     assert one.mark is (Mark.PROBLEM if is_needed else Mark.WARNING)
 
 
+@pytest.mark.real
 def test_user_config_is_reported(workspace: Workspace) -> None:
     def own() -> str:
         return next(
@@ -625,6 +641,7 @@ def test_active_run_is_named_and_killed_run_is_a_warning(workspace: Workspace) -
     assert check_lock(workspace.path).mark is Mark.WARNING
 
 
+@pytest.mark.real
 def test_missing_or_unusable_folder_is_reported(workspace: Workspace, tmp_path: Path) -> None:
     assert check_free_space(workspace.path).mark is Mark.OK
     assert check_free_space(tmp_path / "gone").mark is Mark.UNKNOWN
@@ -635,6 +652,7 @@ def test_missing_or_unusable_folder_is_reported(workspace: Workspace, tmp_path: 
     assert found.problems == 1
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "config,mark",
     [
@@ -656,6 +674,7 @@ def test_config_errors_are_counted_and_other_checks_still_run(
     assert len(found.agents) == len(KNOWN)
 
 
+@pytest.mark.real
 def test_other_checks_still_run_without_home(workspace: Workspace) -> None:
     found = examine(World(workspace.path, {"PATH": search_path(workspace)}), DoctorOptions())
     marks = {one.topic: one.mark for one in found.machine}
@@ -666,12 +685,14 @@ def test_other_checks_still_run_without_home(workspace: Workspace) -> None:
 # -- the canary's task ---------------------------------------------------------------------
 
 
+@pytest.mark.real
 @each_row("data", [b"", b"a", b"1234567890abcdef", bytes(range(256)) * 3])
 def test_cksum_equals_the_posix_command(data: bytes) -> None:
     done = subprocess.run(["cksum"], input=data, capture_output=True, check=True)
     assert done.stdout.split()[0].decode() == str(cksum(data))
 
 
+@pytest.mark.real
 def test_canary_task_is_long_random_and_ends_with_its_mark(tmp_path: Path) -> None:
     task, other = CanaryTask.new("DONE"), CanaryTask.new("DONE")
     prompt = task.prompt()
@@ -794,6 +815,7 @@ def test_omitted_steps_are_problems_and_steps_after_a_failure_are_unknown(
     assert got == expected
 
 
+@pytest.mark.real
 def test_agent_that_cannot_start_has_one_finding(workspace: Workspace) -> None:
     assert marks_by_topic(Evidence(NotStarted("claude: No such file"))) == {"started": "problem"}
     scratch = ScratchRepository(

@@ -36,6 +36,7 @@ def findings(here: World) -> dict[str, Finding]:
     return {one.topic: one for one in check_fleet(here, None, tools)}
 
 
+@pytest.mark.real
 def test_a_sound_fleet_has_no_findings_but_good_ones(tmp_path: Path) -> None:
     here = a_world(tmp_path)
     found = findings(here)
@@ -49,6 +50,7 @@ def test_a_sound_fleet_has_no_findings_but_good_ones(tmp_path: Path) -> None:
     assert git(here.folder, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
 
 
+@pytest.mark.real
 def test_a_database_that_is_away_is_named_without_its_password(tmp_path: Path, hub: Path) -> None:
     config = f"fleet: {{remote: '{hub}'}}\n"
     url = "postgresql://me:hush-hush@127.0.0.1:1/night"
@@ -61,6 +63,7 @@ def test_a_database_that_is_away_is_named_without_its_password(tmp_path: Path, h
     assert found["fleet-remote"].mark is Mark.OK  # one failed check does not end the others
 
 
+@pytest.mark.real
 def test_a_broken_database_file_can_be_replaced(tmp_path: Path) -> None:
     here = a_world(tmp_path)
     file = here.folder / ".git/rooda/fleet.sqlite"
@@ -70,6 +73,7 @@ def test_a_broken_database_file_can_be_replaced(tmp_path: Path) -> None:
     assert (one.mark, "rooda fleet adopt" in one.advice) == (Mark.PROBLEM, True)
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize(
     "trouble,mark,words,advice",
     [
@@ -98,6 +102,7 @@ def test_what_a_remote_can_not_do_is_told(
     assert advice in one.advice
 
 
+@pytest.mark.real
 def test_slots_that_others_can_read_and_a_missing_gh_are_told(tmp_path: Path) -> None:
     here = a_world(tmp_path, "fleet: {finish: pr}\n")
     slots = tmp_path / "home/.cache/rooda/fleet"
@@ -112,6 +117,7 @@ def test_slots_that_others_can_read_and_a_missing_gh_are_told(tmp_path: Path) ->
     assert "gh is not installed" in found["fleet-gh"].text
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("code,mark", [(0, Mark.OK), (1, Mark.PROBLEM)])
 def test_gh_has_to_be_logged_in(tmp_path: Path, code: int, mark: Mark) -> None:
     programs = tmp_path / "bin"
@@ -125,6 +131,7 @@ def test_gh_has_to_be_logged_in(tmp_path: Path, code: int, mark: Mark) -> None:
     assert found["fleet-gh"].mark is mark
 
 
+@pytest.mark.real
 def test_wrong_settings_and_a_folder_without_a_repository_are_told(tmp_path: Path) -> None:
     one = findings(a_world(tmp_path, "fleet: {jobs: 0}\n"))["fleet-settings"]
     assert (one.mark, one.text) == (Mark.PROBLEM, "must be 1 or more, not 0")

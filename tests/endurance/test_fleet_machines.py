@@ -18,7 +18,7 @@ from support.gitrepo import git
 from support.postgres import Postgres
 from support.workspace import ROODA
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(180)]
 
 TASKS = "".join(f"## Task {number}\n\nWrite it.\n\n" for number in range(1, 7))
 AGENT = """\

@@ -71,7 +71,7 @@ def refs_of(fleet: Fleet) -> dict[str, str]:
     return dict(line.split(" ") for line in lines)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_the_repository_of_the_user_gets_branches_and_records_and_nothing_else(
     fleet: Fleet,

@@ -15,6 +15,8 @@ from support.fleet import Fleet
 from support.postgres import Postgres
 from support.socket_proxy import SocketProxy
 
+pytestmark = pytest.mark.long
+
 TTL = 1.5
 HOUR = 3600
 # Python reads this at its start: the clock of that process, and of what it starts, is wrong.
@@ -51,7 +53,6 @@ def workers_of(fleet: Fleet, name: str) -> list[str]:
     return [words[1] for words in claims if words[0] == "claim"]
 
 
-@pytest.mark.slow
 def test_without_the_database_agents_work_on_and_no_worker_takes_over(
     fleet: Fleet, server: Postgres
 ) -> None:
@@ -70,7 +71,6 @@ def test_without_the_database_agents_work_on_and_no_worker_takes_over(
     assert fleet.agent_starts == 6
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["silently", "refused"])
 def test_a_worker_without_the_database_loses_its_run_although_it_reaches_git(
     fleet: Fleet, how: str
@@ -95,7 +95,6 @@ def test_a_worker_without_the_database_loses_its_run_although_it_reaches_git(
     proxy.close()
 
 
-@pytest.mark.slow
 def test_a_worker_whose_clock_is_wrong_is_a_worker_like_any_other(fleet: Fleet) -> None:
     (fleet.folder / "wrong").mkdir()
     (fleet.folder / "wrong" / "sitecustomize.py").write_text(WRONG_CLOCK)
@@ -116,7 +115,6 @@ def test_a_worker_whose_clock_is_wrong_is_a_worker_like_any_other(fleet: Fleet) 
     assert most <= 6, "a hold is waited for, not asked for again and again"
 
 
-@pytest.mark.slow
 def test_a_worker_that_is_to_end_hands_its_run_over_at_once(fleet: Fleet) -> None:
     """The other worker does not wait for a takeover, which would be after an hour here."""
     fleet.add([FleetTask("one", text="work")], fleet.agent(4, "sleep 0.5"))
@@ -131,7 +129,6 @@ def test_a_worker_that_is_to_end_hands_its_run_over_at_once(fleet: Fleet) -> Non
     assert len(workers_of(fleet, "one")) == 2
 
 
-@pytest.mark.slow
 def test_a_worker_that_must_end_at_once_does_not_wait_for_the_database(
     fleet: Fleet, server: Postgres
 ) -> None:
@@ -144,7 +141,6 @@ def test_a_worker_that_must_end_at_once_does_not_wait_for_the_database(
     assert fleet.run("one").state is RunState.WORKING  # until others notice
 
 
-@pytest.mark.slow
 def test_work_is_published_while_the_database_is_away_and_not_done_again(
     fleet: Fleet, server: Postgres
 ) -> None:

@@ -44,7 +44,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Postgres | None]:
     shutil.rmtree(made, ignore_errors=True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("server", ["sqlite", "postgres"], indirect=True)
 @pytest.mark.parametrize("seed", seeds())

@@ -8,12 +8,11 @@ import pytest
 
 from support.workspace import ROODA, Workspace
 
+pytestmark = pytest.mark.long
+
 # rooda writes the note of the run while the agent starts: it would undo any earlier damage.
 NOTED = 'while ! grep -q "\\[$$," .rooda/run.json; do sleep 0.01; done'
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
-
-
-pytestmark = pytest.mark.slow
 
 
 def test_agent_that_greps_the_workspace_gives_no_signal(workspace: Workspace) -> None:

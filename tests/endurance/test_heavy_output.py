@@ -18,7 +18,7 @@ from support.children import Nursery
 from support.workspace import PROCEDURE, Workspace, wait_for
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.timeout(900),
     pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
 ]

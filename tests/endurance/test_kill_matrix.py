@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -32,21 +33,28 @@ from support.sandboxes import require_bwrap
 from support.workspace import PROCEDURE, Finished, Running, Workspace, wait_for
 
 GRACE = "0.3"
-ORPHANED = 5  # seconds until all processes are gone after SIGKILL of rooda
-PATIENCE = 20  # seconds until the test reports a hang
+ORPHANED = 30  # seconds until all processes are gone after SIGKILL of rooda
+PATIENCE = 60  # seconds until the test reports a hang
 ENOUGH = ("1", "5", "20")  # seconds for an agent to be ready; a busy machine needs more
 
-WHOLE = "ROODA_WHOLE_MATRIX"  # a variable: both captures for each end, with and without a sandbox
 
+def matrix() -> list[Any]:
+    """Return each misbehaviour with each end, with both captures, without and in the sandbox.
 
-def matrix(*, in_sandbox: bool) -> list[Any]:
-    """Return each misbehaviour with each end. What has one capture here has the other inside."""
+    The second ring tries each misbehaviour with each end once. The capture and the sandbox take
+    turns, so that each misbehaviour and each end meets all four pairs of them.
+    """
+    turns = tuple(product((False, True), CAPTURES))
     return [
-        pytest.param(one, end, capture, id=f"{one.name}-{end.name}-{capture}")
+        pytest.param(
+            *(one, end, capture, in_sandbox),
+            id=f"{one.name}-{end.name}-{capture}{'-in the sandbox' * in_sandbox}",
+            marks=[] if turns[(first + second) % len(turns)] == turn else pytest.mark.long,
+        )
         for first, one in enumerate(MISBEHAVIOURS)
         for second, end in enumerate(ENDS)
-        for third, capture in enumerate(CAPTURES)
-        if (first + second + third) % 2 == in_sandbox or WHOLE in os.environ
+        for turn in turns
+        for in_sandbox, capture in [turn]
     ]
 
 
@@ -96,28 +104,20 @@ def timed_out(
     return folder, done
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
-@pytest.mark.parametrize("one,end,capture", matrix(in_sandbox=True))
-def test_the_same_holds_in_the_sandbox(
-    workspace: Workspace, nursery: Nursery, one: Misbehaviour, end: End, capture: Capture
-) -> None:
-    require_bwrap()
-    workspace.env["ROODA_LOOP_SANDBOX"] = "bwrap"
-    check(workspace, nursery, one, end, capture)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("one,end,capture", matrix(in_sandbox=False))
+@pytest.mark.real
+@pytest.mark.parametrize("one,end,capture,in_sandbox", matrix())
 def test_no_process_is_left_no_output_is_lost_and_nothing_hangs(
-    workspace: Workspace, nursery: Nursery, one: Misbehaviour, end: End, capture: Capture
+    workspace: Workspace,
+    nursery: Nursery,
+    one: Misbehaviour,
+    end: End,
+    capture: Capture,
+    *,
+    in_sandbox: bool,
 ) -> None:
-    check(workspace, nursery, one, end, capture)
-
-
-def check(
-    workspace: Workspace, nursery: Nursery, one: Misbehaviour, end: End, capture: Capture
-) -> None:
+    if in_sandbox:
+        require_bwrap()
+        workspace.env["ROODA_LOOP_SANDBOX"] = "bwrap"
     if end.is_timeout:
         workspace, done = timed_out(nursery, workspace, one, end, capture)
         assert "iteration_timeout" in done.err
@@ -157,13 +157,13 @@ def findable(*quick: tuple[str, Capture], in_files: Sequence[Capture] = ("file",
             one,
             capture,
             id=f"{one.name}-{capture}",
-            marks=[] if (one.name, capture) in quick else pytest.mark.slow,
+            marks=[] if (one.name, capture) in quick else pytest.mark.long,
         )
         for one, capture in cases
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.parametrize(
     "one,capture", findable(("plain child", "file"), ("setsid child", "pipe"), in_files=CAPTURES)
 )
@@ -187,7 +187,7 @@ def test_killed_warden_fails_only_its_own_iteration(
     assert "Traceback" not in done.err
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_lost_agent_has_no_exit_code(workspace: Workspace, nursery: Nursery) -> None:
     running = start(nursery, workspace, FINDABLE[0].script, "stay")
     wait_for(workspace.path / "ready")
@@ -235,10 +235,10 @@ def check_next_run_clears(nursery: Nursery, workspace: Workspace, *gone: str) ->
     assert all(f"(pid {record(workspace.path, name)[0]})" in done.err for name in left)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "one,capture", findable(("plain child", "pipe"), ("unmarked child", "file"))
 )
-@pytest.mark.slow
 def test_next_run_stops_leftovers_of_a_killed_run_and_reports_them(
     workspace: Workspace, nursery: Nursery, one: Misbehaviour, capture: Capture
 ) -> None:
@@ -247,10 +247,10 @@ def test_next_run_stops_leftovers_of_a_killed_run_and_reports_them(
     assert not reports_leftovers(next_run(nursery, workspace))
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "one,capture", findable(("setsid child", "file"), ("unmarked child", "pipe"))
 )
-@pytest.mark.slow
 def test_next_run_finds_leftovers_without_their_leader(
     workspace: Workspace, nursery: Nursery, one: Misbehaviour, capture: Capture
 ) -> None:
@@ -276,7 +276,7 @@ def bystander(nursery: Nursery, workspace: Workspace, *command: str) -> subproce
     return process
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_next_run_leaves_other_processes_alone(workspace: Workspace, nursery: Nursery) -> None:
     killed_together(nursery, workspace, FINDABLE[0], "file")
     others = [
@@ -295,7 +295,7 @@ def started(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.skipif(sys.platform != "linux", reason="reads start times from /proc")
 @pytest.mark.parametrize(
     "later,boot",

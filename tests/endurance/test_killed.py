@@ -9,9 +9,11 @@ from dataclasses import dataclass
 import pytest
 
 from support.children import Nursery, until
+from support.finished import Rooda
 from support.recorded import asked, git, quoted, statuses, versioned
-from support.surface import Inside
 from support.workspace import Workspace, alive
+
+pytestmark = pytest.mark.long
 
 
 @dataclass
@@ -23,7 +25,7 @@ class KilledRun:
 
     workspace: Workspace
     nursery: Nursery
-    inside: Inside
+    inside: Rooda
     arguments: tuple[str, ...]
     kills: int = 0
 
@@ -102,24 +104,19 @@ class KilledRun:
         git(self.workspace, "commit", "-q", "--allow-empty", "-am", "the user goes on")
 
 
-def killed_run(
-    workspace: Workspace, nursery: Nursery, inside: Inside, *arguments: str
-) -> KilledRun:
+def killed_run(workspace: Workspace, nursery: Nursery, inside: Rooda, *arguments: str) -> KilledRun:
     found = KilledRun(workspace, nursery, inside, arguments)
     found.prepare()
     return found
 
 
 @pytest.fixture
-def inside(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Inside:
+def inside(workspace: Workspace) -> Rooda:
     """Run `rooda ARGS` in this process, to read the record."""
-    return Inside(workspace, monkeypatch, capfd)
+    return workspace.inside
 
 
-@pytest.mark.slow
-def test_three_kills_lose_nothing(workspace: Workspace, nursery: Nursery, inside: Inside) -> None:
+def test_three_kills_lose_nothing(workspace: Workspace, nursery: Nursery, inside: Rooda) -> None:
     run = killed_run(workspace, nursery, inside)
     for _ in range(3):
         run.kill_after(random.uniform(0, 0.2), from_the_agent=True)
@@ -127,9 +124,8 @@ def test_three_kills_lose_nothing(workspace: Workspace, nursery: Nursery, inside
     run.finish()
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_fifty_kills_lose_nothing(workspace: Workspace, nursery: Nursery, inside: Inside) -> None:
+def test_fifty_kills_lose_nothing(workspace: Workspace, nursery: Nursery, inside: Rooda) -> None:
     run = killed_run(workspace, nursery, inside)
     for turn in range(50):
         # Every third kill comes during the start, before there is an agent.
@@ -139,10 +135,9 @@ def test_fifty_kills_lose_nothing(workspace: Workspace, nursery: Nursery, inside
     run.finish()
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_kills_during_verify_commit_and_hooks_lose_nothing(
-    workspace: Workspace, nursery: Nursery, inside: Inside
+    workspace: Workspace, nursery: Nursery, inside: Rooda
 ) -> None:
     commits = ("--commit", "--git-dirty", "commit")  # the user has staged a file
     arguments = ("--verify", "cat journal.txt", *commits, "--hooks-post-iteration", "seq 9")
@@ -153,9 +148,8 @@ def test_kills_during_verify_commit_and_hooks_lose_nothing(
     run.finish()
 
 
-@pytest.mark.slow
 def test_kill_before_the_first_iteration_does_not_block_a_new_run(
-    workspace: Workspace, nursery: Nursery, inside: Inside
+    workspace: Workspace, nursery: Nursery, inside: Rooda
 ) -> None:
     run = killed_run(workspace, nursery, inside)
     running = nursery.start(workspace, "work", "--ai-cmd", run.command, "-u")

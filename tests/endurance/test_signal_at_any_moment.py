@@ -21,7 +21,8 @@ from support.gitwork import GitWork, git_work
 from support.stand_ins import StandInGit
 from support.workspace import PROCEDURE, Finished, Running, Workspace, alive
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
+
 
 OBEDIENT, STUBBORN = 1.0, 7.0  # seconds
 BUSY = 3.0  # seconds more

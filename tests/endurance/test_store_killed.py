@@ -145,8 +145,8 @@ def is_whole(row: IterationRow) -> bool:
     return hashlib.sha256(row.evidence.encode()).hexdigest() == row.reason
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("moments", [10, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.long
+@pytest.mark.parametrize("moments", [10, pytest.param(50, marks=pytest.mark.long)])
 @pytest.mark.timeout(120)
 def test_saved_rows_survive_the_death_of_the_writer(tmp_path: Path, moments: int) -> None:
     with child(tmp_path, READER) as reading:
@@ -188,7 +188,7 @@ DAMAGES: tuple[Callable[[Bench], None], ...] = (
 )
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_readers_get_no_error_while_the_store_is_deleted_repeatedly(
     tmp_path: Path,
 ) -> None:

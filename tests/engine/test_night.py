@@ -31,6 +31,8 @@ from rooda.workspace.state_folder import make_state_folder
 from support.recorded import git, within
 from support.workspace import PROCEDURE, Workspace
 
+pytestmark = pytest.mark.real
+
 EVENING = datetime(2026, 11, 15, 23, 0, tzinfo=UTC)
 
 
@@ -162,7 +164,6 @@ def night(workspace: Workspace) -> Night:
     return Night(workspace)
 
 
-@pytest.mark.thorough
 def test_run_survives_a_night_of_failures_and_explains_each_stop(night: Night) -> None:
     night.script(
         "claude",
@@ -219,7 +220,6 @@ def test_run_survives_a_night_of_failures_and_explains_each_stop(night: Night) -
     assert run["iterations"][-1]["model"] == "opus"
 
 
-@pytest.mark.thorough
 def test_limit_counts_neither_as_failure_nor_as_iteration(night: Night) -> None:
     limited = prints(INIT, failed(LIMIT, 429), code=1)
     night.script("claude", limited, prints(INIT, DONE))
@@ -236,7 +236,6 @@ def test_limit_without_reset_time_is_waited_for_longer_each_time(night: Night) -
     assert [seconds for _, _, seconds in night.waits()] == [60.0, 120.0, 240.0]
 
 
-@pytest.mark.thorough
 def test_run_waits_at_most_max_limit_wait_and_then_tries_once_more(night: Night) -> None:
     limited = prints(INIT, failed(LIMIT, 429), code=1)
     night.script("claude", limited)
@@ -247,7 +246,6 @@ def test_run_waits_at_most_max_limit_wait_and_then_tries_once_more(night: Night)
     assert "max_limit_wait" in night.output_of("why")
 
 
-@pytest.mark.thorough
 def test_run_without_wait_for_limits_aborts_at_once(night: Night) -> None:
     night.script("claude", prints(INIT, failed(LIMIT, 429), code=1))
     ended = night.run(night.plan(wait_for_limits="false"))
@@ -256,7 +254,6 @@ def test_run_without_wait_for_limits_aborts_at_once(night: Night) -> None:
     assert night.now == EVENING
 
 
-@pytest.mark.thorough
 def test_resumed_run_remembers_the_limit(night: Night) -> None:
     night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
     plan = night.plan()
@@ -269,7 +266,6 @@ def test_resumed_run_remembers_the_limit(night: Night) -> None:
     assert night.now >= datetime(2026, 11, 16, 3, 30, tzinfo=UTC)
 
 
-@pytest.mark.thorough
 def test_limit_belongs_to_its_agent_and_not_to_another_agent_of_the_resumed_run(
     night: Night,
 ) -> None:
@@ -301,7 +297,6 @@ def test_fallback_that_cannot_be_started_does_not_end_the_run(night: Night) -> N
     assert night.waits() == [("limit", "claude", 4.5 * 3600 + 5)]
 
 
-@pytest.mark.thorough
 def test_interrupted_wait_is_shown_with_the_time_that_was_waited(night: Night) -> None:
     night.script("claude", prints(INIT, failed(LIMIT, 429), code=1))
     night.rest = lambda _: night.interrupts.received.append(signal.SIGINT)
@@ -311,7 +306,6 @@ def test_interrupted_wait_is_shown_with_the_time_that_was_waited(night: Night) -
     assert "0.0s of 4h30m05s" in night.output_of("why")
 
 
-@pytest.mark.thorough
 def test_fallback_takes_over_and_the_first_agent_comes_back(night: Night) -> None:
     night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
     night.script("helper", "sleep 0.01")
@@ -339,7 +333,6 @@ def test_fallback_takes_over_and_the_first_agent_comes_back(night: Night) -> Non
     ]
 
 
-@pytest.mark.thorough
 def test_if_all_agents_have_a_limit_the_run_waits_for_the_first_that_is_free(night: Night) -> None:
     soon = "You've hit your limit · resets 1am (UTC)"
     night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
@@ -357,7 +350,6 @@ def test_if_all_agents_have_a_limit_the_run_waits_for_the_first_that_is_free(nig
     assert [one["agent"] for one in night.show()["iterations"]] == ["codex", "codex"]
 
 
-@pytest.mark.thorough
 def test_fallback_that_is_not_logged_in_does_not_end_the_run(night: Night) -> None:
     night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
     night.script(
@@ -370,7 +362,6 @@ def test_fallback_that_is_not_logged_in_does_not_end_the_run(night: Night) -> No
     assert "auth: 401 Unauthorized" in night.output_of("why", "1")
 
 
-@pytest.mark.thorough
 def test_backoff_grows_up_to_its_cap_and_ends_at_the_threshold(night: Night) -> None:
     night.script("claude", "echo 'no such thing' >&2; exit 1")  # fails before its first event
     ended = night.run(
@@ -383,7 +374,6 @@ def test_backoff_grows_up_to_its_cap_and_ends_at_the_threshold(night: Night) -> 
     assert "The same failure 5 times in a row" in night.output_of("why", "5")
 
 
-@pytest.mark.thorough
 def test_fast_failures_of_a_known_cli_wait_and_count_toward_the_threshold(night: Night) -> None:
     refused = prints(INIT, failed("API Error: 400 Bad request", 400), code=1)
     night.script("claude", refused, refused, prints(INIT, GOOD), refused, refused, refused)
@@ -398,7 +388,6 @@ def test_fast_failures_of_a_known_cli_wait_and_count_toward_the_threshold(night:
     assert night.show()["iterations"][0]["kind"] == "exit"
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     "command,settings,waits",
     [
@@ -419,7 +408,6 @@ def test_other_commands_wait_only_if_backoff_is_set(
     assert [seconds for _, _, seconds in night.waits()] == waits
 
 
-@pytest.mark.thorough
 def test_known_cli_without_a_login_that_exits_with_0_ends_the_run_at_once(night: Night) -> None:
     night.script("claude", prints("Invalid API key · Please run /login"))
     for command in ("claude -p --output-format stream-json --verbose", "claude -p"):
@@ -428,7 +416,6 @@ def test_known_cli_without_a_login_that_exits_with_0_ends_the_run_at_once(night:
         assert "Try: Run `claude /login`" in night.output_of("why")
 
 
-@pytest.mark.thorough
 def test_no_wait_after_the_last_iteration(night: Night) -> None:
     night.script("claude", "echo 'no such thing' >&2; exit 1")
     ended = night.run(night.plan(default_max_iterations="1"))
@@ -442,7 +429,6 @@ def test_max_duration_ends_a_wait(night: Night) -> None:
     assert night.now < EVENING + timedelta(hours=1, minutes=1)
 
 
-@pytest.mark.thorough
 def test_on_wait_hook_receives_the_wait(night: Night) -> None:
     night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
     stdin_file = night.workspace.path / "stdin_file"
@@ -472,7 +458,6 @@ def test_sleep_of_the_machine_shortens_the_wait(night: Night) -> None:
     assert len(rests) == 1
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     "flags,status,rule,iterations",
     [
@@ -520,7 +505,6 @@ def make_tries_last(night: Night, minutes: float, agent: str = "claude") -> None
     night.listeners.append(tries)
 
 
-@pytest.mark.thorough
 def test_outage_counts_neither_as_failure_nor_as_iteration(night: Night) -> None:
     night.script("claude", OVERLOADED, OFFLINE, OVERLOADED, OVERLOADED, OFFLINE, prints(INIT, DONE))
     make_tries_last(night, 3)
@@ -539,7 +523,6 @@ def test_outage_counts_neither_as_failure_nor_as_iteration(night: Night) -> None
     }
 
 
-@pytest.mark.thorough
 def test_outage_longer_than_max_outage_wait_ends_the_run(night: Night) -> None:
     night.script("claude", OVERLOADED)
     make_tries_last(night, 3)
@@ -566,7 +549,6 @@ def test_outage_longer_than_max_outage_wait_ends_the_run(night: Night) -> None:
     assert "outage of claude" in night.output_of("show")
 
 
-@pytest.mark.thorough
 def test_outage_may_last_forever_without_max_outage_wait(night: Night) -> None:
     night.script("claude", *[OVERLOADED] * 6, prints(INIT, DONE))
     ended = night.run(night.plan(max_outage_wait="none", backoff="3h", max_backoff="4h"))
@@ -581,7 +563,6 @@ def test_max_outage_wait_of_0_ends_the_run_at_once(night: Night) -> None:
     assert "offline" in ended.reason
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("between", [CRASH, prints(INIT, GOOD), prints(INIT, failed(LIMIT, 429))])
 def test_any_other_outcome_ends_an_outage(night: Night, between: str) -> None:
     outage_acts = [OVERLOADED] * 5  # 310 seconds
@@ -594,7 +575,6 @@ def test_any_other_outcome_ends_an_outage(night: Night, between: str) -> None:
     assert [one.lasted for one in outages] == [0, 10, 30, 70, 150] * 2
 
 
-@pytest.mark.thorough
 def test_consecutive_failures_are_counted_across_an_outage(night: Night) -> None:
     night.script("claude", CRASH, OVERLOADED, OVERLOADED, CRASH, OFFLINE, prints(INIT, DONE))
     ended = night.run(night.plan(failure_threshold="3"))
@@ -605,7 +585,6 @@ def test_consecutive_failures_are_counted_across_an_outage(night: Night) -> None
     assert (ended.rule, ended.consecutive_failures) == ("failure-threshold", 3)
 
 
-@pytest.mark.thorough
 def test_resume_after_max_outage_wait_starts_a_new_allowance(night: Night) -> None:
     night.script("claude", *[OVERLOADED] * 4, *[OVERLOADED] * 3, prints(INIT, DONE))
     plan = night.plan(max_outage_wait="1m")
@@ -619,7 +598,6 @@ def test_resume_after_max_outage_wait_starts_a_new_allowance(night: Night) -> No
     assert "4 waits" not in night.output_of("why")
 
 
-@pytest.mark.thorough
 def test_resume_of_a_run_that_was_interrupted_in_an_outage_tries_at_once(night: Night) -> None:
     night.script("claude", OVERLOADED, prints(INIT, DONE))
     night.rest = lambda _: night.interrupts.received.append(signal.SIGTERM)
@@ -636,7 +614,6 @@ def test_wait_lasts_as_long_as_the_service_asks_for(night: Night) -> None:
     assert night.waits() == [("outage", "claude", 45.0)]
 
 
-@pytest.mark.thorough
 def test_rate_limit_is_waited_for_as_an_outage(night: Night) -> None:
     words = "API Error: RunRequest rejected (429) · rate limit of 30,000 input tokens per minute."
     night.script("claude", prints(INIT, failed(words, 429), code=1))
@@ -645,7 +622,6 @@ def test_rate_limit_is_waited_for_as_an_outage(night: Night) -> None:
     assert {kind for kind, _, _ in night.waits()} == {"outage"}
 
 
-@pytest.mark.thorough
 def test_sleep_of_the_machine_does_not_count_as_outage(night: Night) -> None:
     night.script("claude", OFFLINE, OFFLINE, OFFLINE, prints(INIT, DONE))
 
@@ -663,7 +639,6 @@ def test_sleep_of_the_machine_does_not_count_as_outage(night: Night) -> None:
     assert all(one.lasted is not None and one.lasted < 60 for one in waits)
 
 
-@pytest.mark.thorough
 def test_max_duration_ends_a_wait_for_an_outage(night: Night) -> None:
     night.script("claude", OVERLOADED)
     ended = night.run(night.plan(max_duration="15m"))
@@ -671,7 +646,6 @@ def test_max_duration_ends_a_wait_for_an_outage(night: Night) -> None:
     assert night.now - EVENING <= timedelta(minutes=15, seconds=2)
 
 
-@pytest.mark.thorough
 def test_cost_of_tries_in_an_outage_counts_toward_the_budget(night: Night) -> None:
     costly = result("529 Overloaded", is_error=True, api_error_status=529, total_cost_usd=0.5)
     night.script("claude", prints(INIT, costly, code=1))
@@ -680,7 +654,6 @@ def test_cost_of_tries_in_an_outage_counts_toward_the_budget(night: Night) -> No
     assert len(night.waits()) == 2
 
 
-@pytest.mark.thorough
 def test_fallback_takes_over_in_an_outage_and_the_first_agent_comes_back(night: Night) -> None:
     night.script("claude", OVERLOADED, OVERLOADED, prints(INIT, DONE))
     night.script("helper", "sleep 0.01")
@@ -693,7 +666,6 @@ def test_fallback_takes_over_in_an_outage_and_the_first_agent_comes_back(night: 
     assert [one["number"] for one in night.show()["iterations"]] == [1, 2, 3]
 
 
-@pytest.mark.thorough
 def test_if_all_agents_have_an_outage_the_run_waits_for_the_first_agent(night: Night) -> None:
     night.script("claude", OVERLOADED, OVERLOADED, prints(INIT, DONE))
     offline = prints(event(type="turn.failed", error={"message": "error sending request"}), code=1)
@@ -703,7 +675,6 @@ def test_if_all_agents_have_an_outage_the_run_waits_for_the_first_agent(night: N
     assert night.waits() == [("outage", "claude", 10.0), ("outage", "claude", 20.0)]
 
 
-@pytest.mark.thorough
 def test_outage_of_the_fallback_does_not_end_a_run_that_waits_for_a_limit(night: Night) -> None:
     night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
     offline = prints(event(type="turn.failed", error={"message": "error sending request"}), code=1)
@@ -744,7 +715,6 @@ def plants_git(night: Night, marker: Path) -> str:
     return f"printf '#!/bin/sh\\necho ran >> {marker}\\nexit 1\\n' > {planted}; chmod +x {planted}"
 
 
-@pytest.mark.slow
 def test_night_with_an_outage_a_secret_a_git_init_and_a_planted_git_ends_well(
     night: Night,
 ) -> None:

@@ -8,6 +8,8 @@ import pytest
 from rooda.fleet.run_model import FleetTask, RunState
 from support.fleet import Fleet, hub_elsewhere
 
+pytestmark = pytest.mark.real
+
 COMMIT_KEY = """\
 echo hush > server.pem
 echo half > half.txt
@@ -23,7 +25,6 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
     fleet.close()
 
 
-@pytest.mark.slow
 def test_a_key_in_a_commit_is_not_pushed_to_another_machine(fleet: Fleet) -> None:
     environ = hub_elsewhere(fleet)
     fleet.add([FleetTask("one", text="work")], fleet.agent(2, COMMIT_KEY), environ=environ)
@@ -45,7 +46,6 @@ def test_a_key_in_a_commit_is_not_pushed_to_another_machine(fleet: Fleet) -> Non
     assert fleet.git("show", "FETCH_HEAD:half.txt") == "half"
 
 
-@pytest.mark.slow
 def test_a_key_that_the_flags_allow_is_pushed(fleet: Fleet) -> None:
     environ = hub_elsewhere(fleet)
     allow = ("--git-allow-secrets", "*.pem")
@@ -57,7 +57,6 @@ def test_a_key_that_the_flags_allow_is_pushed(fleet: Fleet) -> None:
     assert fleet.git("-C", hub, "show", "rooda/one:server.pem") == "hush"
 
 
-@pytest.mark.slow
 def test_the_users_own_repository_gets_the_work_as_it_is(fleet: Fleet) -> None:
     fleet.add([FleetTask("one", text="work")], fleet.agent(1, COMMIT_KEY))
     fleet.start_slot(1)

@@ -17,7 +17,6 @@ def parameters(function: object) -> list[str]:
     return list(inspect.signature(function).parameters)
 
 
-@pytest.mark.thorough
 def test_the_private_parts_are_there() -> None:
     assert parameters(SystemDatabase.reenqueue_for_recovery) == [
         *("self", "workflow_id", "executor_ids", "recovery_queue_name")
@@ -38,7 +37,7 @@ def test_rooda_knows_every_state_of_a_workflow() -> None:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("which", [0, -1], ids=["oldest", "newest"])
 def test_the_engine_works_with_every_version_that_is_allowed(which: int, tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ def trouble_of(folder: Path, config: str = "") -> str:
     return f"{problem.message}. {problem.suggestion}"
 
 
+@pytest.mark.real
 def test_one_machine_needs_no_settings(repo: Path) -> None:
     (repo / "sub").mkdir()
     place = place_of(repo / "sub")
@@ -51,6 +52,7 @@ def test_one_machine_needs_no_settings(repo: Path) -> None:
     assert place.database.parent.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.real
 def test_a_linked_work_tree_has_the_fleet_of_its_repository(repo: Path, tmp_path: Path) -> None:
     git(repo, "worktree", "add", "-q", str(tmp_path / "other"), "-b", "other")
     one, other = place_of(repo), place_of(tmp_path / "other")
@@ -58,7 +60,7 @@ def test_a_linked_work_tree_has_the_fleet_of_its_repository(repo: Path, tmp_path
     assert other.top == tmp_path / "other"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_many_machines_share_a_remote_and_the_password_is_hidden(repo: Path) -> None:
     assert "no remote 'origin'" in trouble_of(repo, POSTGRES)
     git(repo, "remote", "add", "origin", "https://me:hush@example.org/team/app.git")
@@ -111,6 +113,7 @@ def test_a_key_is_a_safe_name_whatever_the_path_is() -> None:
         assert not key.startswith(".")
 
 
+@pytest.mark.real
 def test_sqlite_on_a_network_file_system_is_refused(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

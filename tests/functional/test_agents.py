@@ -92,34 +92,34 @@ GOOD = events(CLAUDE.begins(), CLAUDE.says("Well."), CLAUDE.ends("Well."))
 
 # -- transcripts -----------------------------------------------------------------------------
 
-slow = pytest.mark.slow
+rare = pytest.mark.long
 EXITS = {"done": 0, "success": 2, "failure": 1, "abort": 1, "limited": 1}
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "name",
     [
         "claude-tool-stream",
-        pytest.param("gemini-success-stream", marks=slow),
-        pytest.param("qwen-ctxlimit-stream", marks=slow),
-        pytest.param("claude-toolecho-stream", marks=slow),
-        pytest.param("claude-overloaded-retry1", marks=slow),
-        pytest.param("claude-usagelimit-oauth", marks=slow),
-        pytest.param("claude-autherror-stream", marks=slow),
-        pytest.param("codex-tool-stream", marks=slow),
-        pytest.param("codex-toolecho", marks=slow),
-        pytest.param("codex-ratelimit-stream", marks=slow),
-        pytest.param("gemini-tool-json", marks=slow),
-        pytest.param("gemini-autherror-stream", marks=slow),
-        pytest.param("gemini-overloaded", marks=slow),
-        pytest.param("opencode-tool-stream", marks=slow),
-        pytest.param("opencode-ctxlimit", marks=slow),
-        pytest.param("qwen-autherror-stream", marks=slow),
-        pytest.param("qwen-toolecho-stream", marks=slow),
-        pytest.param("copilot-success-stream", marks=slow),
-        pytest.param("copilot-ratelimit-stream", marks=slow),
-        pytest.param("aider-autherror", marks=slow),
+        pytest.param("gemini-success-stream", marks=rare),
+        pytest.param("qwen-ctxlimit-stream", marks=rare),
+        pytest.param("claude-toolecho-stream", marks=rare),
+        pytest.param("claude-overloaded-retry1", marks=rare),
+        pytest.param("claude-usagelimit-oauth", marks=rare),
+        pytest.param("claude-autherror-stream", marks=rare),
+        pytest.param("codex-tool-stream", marks=rare),
+        pytest.param("codex-toolecho", marks=rare),
+        pytest.param("codex-ratelimit-stream", marks=rare),
+        pytest.param("gemini-tool-json", marks=rare),
+        pytest.param("gemini-autherror-stream", marks=rare),
+        pytest.param("gemini-overloaded", marks=rare),
+        pytest.param("opencode-tool-stream", marks=rare),
+        pytest.param("opencode-ctxlimit", marks=rare),
+        pytest.param("qwen-autherror-stream", marks=rare),
+        pytest.param("qwen-toolecho-stream", marks=rare),
+        pytest.param("copilot-success-stream", marks=rare),
+        pytest.param("copilot-ratelimit-stream", marks=rare),
+        pytest.param("aider-autherror", marks=rare),
     ],
 )
 def test_record_shows_outcome_and_usage_of_a_replayed_transcript(stage: Stage, name: str) -> None:
@@ -154,7 +154,7 @@ def test_record_shows_outcome_and_usage_of_a_replayed_transcript(stage: Stage, n
 # -- failures that need the user -------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_claude_root_refusal_aborts_the_run_with_advice(stage: Stage) -> None:
     stage.plays("claude", b"", f"{AS_ROOT}\n".encode(), "exit 1")
     done = stage.alias("claude", "-n", "5")
@@ -169,12 +169,13 @@ def test_claude_root_refusal_aborts_the_run_with_advice(stage: Stage) -> None:
         assert "ordinary user" in words
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "name,advice",
     [
-        pytest.param("claude-autherror-stream-retry1", "claude /login", marks=slow),
-        pytest.param("codex-autherror-stream", "codex login", marks=slow),
-        pytest.param("qwen-autherror", "/auth", marks=slow),
+        pytest.param("claude-autherror-stream-retry1", "claude /login", marks=rare),
+        pytest.param("codex-autherror-stream", "codex login", marks=rare),
+        pytest.param("qwen-autherror", "/auth", marks=rare),
     ],
 )
 def test_rejected_key_aborts_the_run_with_advice(stage: Stage, name: str, advice: str) -> None:
@@ -209,7 +210,8 @@ def hits_its_limit(stage: Stage) -> tuple[str, str]:
     return one.command, words
 
 
-@slow
+@pytest.mark.real
+@rare
 def test_run_without_wait_for_limits_ends_at_the_first_limit(stage: Stage) -> None:
     command, words = hits_its_limit(stage)
     stage.workspace.config(f"{PROCEDURE}{ON_WAIT}  wait_for_limits: false\n")
@@ -223,7 +225,8 @@ def test_run_without_wait_for_limits_ends_at_the_first_limit(stage: Stage) -> No
     assert not (stage.workspace.path / "waits.json").exists()
 
 
-@slow
+@pytest.mark.real
+@rare
 def test_run_waits_for_a_limit_and_can_be_interrupted(stage: Stage) -> None:
     command, words = hits_its_limit(stage)
     stage.workspace.config(PROCEDURE + ON_WAIT)
@@ -245,8 +248,8 @@ LIMIT_WORDS = (
 )
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("code", [0, pytest.param(1, marks=slow)])
+@pytest.mark.real(rows=1)
+@pytest.mark.parametrize("code", [0, pytest.param(1, marks=rare)])
 def test_limit_messages_in_tools_and_answers_cause_no_wait(stage: Stage, code: int) -> None:
     said = [
         event
@@ -270,7 +273,8 @@ def test_limit_messages_in_tools_and_answers_cause_no_wait(stage: Stage, code: i
     assert not (stage.workspace.path / "waits.json").exists()
 
 
-@slow
+@pytest.mark.real
+@rare
 def test_limit_messages_of_an_unknown_command_cause_no_wait(stage: Stage) -> None:
     stage.plays("agent", LIMIT_WORDS[0].encode(), LIMIT_WORDS[1].encode(), "exit 1")
     stage.workspace.config(PROCEDURE + ON_WAIT)
@@ -283,7 +287,8 @@ def test_limit_messages_of_an_unknown_command_cause_no_wait(stage: Stage) -> Non
 # -- the result ------------------------------------------------------------------------------
 
 
-@slow
+@pytest.mark.real(rows=1)
+@rare
 @pytest.mark.parametrize("answer,status", [(SUCCESS, "success"), ("Well.", "max-iters")])
 def test_result_of_a_program_that_does_not_exit_counts(
     stage: Stage, nursery: Nursery, answer: str, status: str
@@ -305,7 +310,8 @@ def test_result_of_a_program_that_does_not_exit_counts(
     until(lambda: not any(map(alive, pids)), "the end of the agent and its child")
 
 
-@slow
+@pytest.mark.real
+@rare
 def test_agent_that_works_after_a_result_is_not_stopped(stage: Stage) -> None:
     more = events(CLAUDE.says("One more thing."))
     (stage.folder / "more").write_bytes(more)
@@ -322,7 +328,8 @@ def test_agent_that_works_after_a_result_is_not_stopped(stage: Stage) -> None:
     assert stage.shown()[0]["status"] == "success"
 
 
-@slow
+@pytest.mark.real
+@rare
 def test_success_without_answer_and_without_changes_is_a_failure(stage: Stage) -> None:
     stage.plays("claude", events(CLAUDE.begins(), CLAUDE.ends("")))
     done = stage.alias("claude", "-n", "1", "--failure-threshold", "1")
@@ -330,21 +337,23 @@ def test_success_without_answer_and_without_changes_is_a_failure(stage: Stage) -
     assert stage.shown()[1]["kind"] == "empty"
 
 
-@slow
+@pytest.mark.real
+@rare
 def test_success_without_answer_counts_if_files_changed(stage: Stage) -> None:
     stage.plays("claude", events(CLAUDE.begins(), CLAUDE.ends("")), b"", "echo > new.txt")
     assert stage.alias("claude", "-n", "1").code == 2
     assert stage.shown()[1]["kind"] is None
 
 
-@slow
+@pytest.mark.real
+@rare
 def test_silent_unknown_command_succeeds(stage: Stage) -> None:
     stage.program("agent", "exit 0")
     assert stage.run("agent", "-n", "1").code == 2
     assert stage.shown()[1]["kind"] is None
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_exit_code_0_of_claude_without_result_is_a_failure(stage: Stage) -> None:
     stage.plays("claude", events(CLAUDE.begins(), CLAUDE.says("Nearly there.")), b"", "echo > new")
     done = stage.alias("claude", "-n", "1", "--failure-threshold", "1")
@@ -354,7 +363,7 @@ def test_exit_code_0_of_claude_without_result_is_a_failure(stage: Stage) -> None
     assert "without the result" in stage.workspace.rooda("why").out
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_text_in_place_of_events_is_a_failure_with_a_pause_before_each_retry(stage: Stage) -> None:
     stage.plays("claude", b"I fixed it.\n")
     done = stage.alias("claude", "-n", "5", "--backoff", "0.1s")
@@ -364,7 +373,7 @@ def test_text_in_place_of_events_is_a_failure_with_a_pause_before_each_retry(sta
     assert [wait["kind"] for wait in run["waits"]] == ["backoff", "backoff"]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_login_error_with_exit_code_0_ends_the_run_at_once(stage: Stage) -> None:
     stage.plays("claude", "Invalid API key · Please run /login\n".encode())
     done = stage.alias("claude", "-n", "5")
@@ -372,12 +381,14 @@ def test_login_error_with_exit_code_0_ends_the_run_at_once(stage: Stage) -> None
     assert stage.shown()[1]["kind"] == "auth"
 
 
+@pytest.mark.real
 def test_signal_as_text_counts_although_events_were_expected(stage: Stage) -> None:
     stage.plays("claude", f"All done.\n{SUCCESS}\n".encode())
     assert stage.alias("claude", "-n", "1").code == 0
 
 
-@slow
+@pytest.mark.real
+@rare
 def test_alias_adapter_reads_the_output_of_another_program(stage: Stage) -> None:
     one = transcript("claude-tool-stream")
     stage.plays("my-agent", one.stdout)
@@ -388,7 +399,8 @@ def test_alias_adapter_reads_the_output_of_another_program(stage: Stage) -> None
     assert (last["model"], last["cost"]) == (numbers_of(one).model, 0.2092295)
 
 
-@slow
+@pytest.mark.real
+@rare
 def test_signal_after_a_line_of_200_mb_counts(stage: Stage) -> None:
     printed = events(CLAUDE.begins(), CLAUDE.tool_prints("HUGE"))
     before, huge, after = printed.rpartition(b"HUGE")
@@ -410,15 +422,16 @@ def test_signal_after_a_line_of_200_mb_counts(stage: Stage) -> None:
 # -- terminal output -------------------------------------------------------------------------
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "name,tool",
     [
-        pytest.param("claude-tool-stream", "Write", marks=slow),
-        pytest.param("codex-tool-stream", "rig_written.txt", marks=slow),
-        pytest.param("gemini-tool-stream", "write_file", marks=slow),
-        pytest.param("opencode-tool-stream", "write", marks=slow),
-        pytest.param("qwen-tool-json", "write_file", marks=slow),
-        pytest.param("copilot-tool-stream", "create", marks=slow),
+        pytest.param("claude-tool-stream", "Write", marks=rare),
+        pytest.param("codex-tool-stream", "rig_written.txt", marks=rare),
+        pytest.param("gemini-tool-stream", "write_file", marks=rare),
+        pytest.param("opencode-tool-stream", "write", marks=rare),
+        pytest.param("qwen-tool-json", "write_file", marks=rare),
+        pytest.param("copilot-tool-stream", "create", marks=rare),
     ],
 )
 def test_verbose_shows_readable_lines_instead_of_json(stage: Stage, name: str, tool: str) -> None:
@@ -435,7 +448,8 @@ def test_verbose_shows_readable_lines_instead_of_json(stage: Stage, name: str, t
 HOSTILE = "na\x1b[2Jme\r\x07\ud800\x9b31m\n[10:00:00] Completed"
 
 
-@slow
+@pytest.mark.real
+@rare
 def test_control_codes_in_agent_text_never_reach_the_terminal(stage: Stage) -> None:
     hello = [{"type": "system", "subtype": "init", "model": "m", "session_id": HOSTILE}]
     said = [*CLAUDE.says(f"{HOSTILE} {HOSTILE}"), *CLAUDE.uses("Bash", {"command": HOSTILE})]
@@ -451,7 +465,8 @@ def test_control_codes_in_agent_text_never_reach_the_terminal(stage: Stage) -> N
     assert stage.shown()[1]["kind"] == "exit"
 
 
-@slow
+@pytest.mark.real
+@rare
 def test_control_codes_in_tool_and_model_names_never_reach_the_terminal(stage: Stage) -> None:
     hello = [{"type": "system", "subtype": "init", "model": HOSTILE}]
     said = CLAUDE.uses(HOSTILE, {"path": "a"})

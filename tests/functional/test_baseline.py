@@ -24,7 +24,7 @@ def work(workspace: Workspace) -> Iterator[GitWork]:
         yield found
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_failing_check_is_reported_with_its_tests_and_the_run_goes_on(work: GitWork) -> None:
     work.settings(verify=work.counted(f"touch made-by-the-check; {TESTS}; test -e roof"))
     done = work.work(work.agents(f"touch roof; {SUCCESS}"))
@@ -49,7 +49,7 @@ def test_failing_check_without_output_says_so() -> None:
     assert text.splitlines()[1:] == ["  Output: none"]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_passing_check_is_reported_and_progress_is_still_counted_from_no_tests(
     work: GitWork,
 ) -> None:
@@ -61,7 +61,7 @@ def test_passing_check_is_reported_and_progress_is_still_counted_from_no_tests(
     assert work.record()[0]["result"]["progress_detected"] is True
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize(
     "command,code", [("true; no-such-program", 127), (". ./README; ./README", 126)]
 )
@@ -83,7 +83,7 @@ def test_check_that_cannot_run_ends_the_run_before_an_agent_starts(
     assert work.run_record()["baseline"] is None
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_check_without_target_module_or_tests_costs_no_agent_and_warn_lets_the_agent_start(
     work: GitWork,
 ) -> None:
@@ -107,7 +107,7 @@ def test_check_without_target_module_or_tests_costs_no_agent_and_warn_lets_the_a
     assert "pytest found no tests; the run continues\n" in resumed.err
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_required_baseline_ends_the_run_if_it_fails_or_times_out(work: GitWork) -> None:
     agent, required = work.agents(SUCCESS), ("--verify-baseline", "require")
     done = work.work(agent, "--verify", "echo broken; exit 3", *required)
@@ -123,7 +123,7 @@ def test_required_baseline_ends_the_run_if_it_fails_or_times_out(work: GitWork) 
     assert (done.code, work.starts) == (0, 1), "a required check has its retries"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_later_failure_like_the_baseline_is_reported_also_after_a_resume(work: GitWork) -> None:
     """Each slot of a fleet runs an iteration like this: `--pause-after`, then resume."""
     work.settings(
@@ -142,7 +142,7 @@ def test_later_failure_like_the_baseline_is_reported_also_after_a_resume(work: G
     assert f"verify failed: exit code 1, {words}" in work.rooda("why", "2").out
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_no_baseline_on_resume_with_on_success_in_a_dry_run_and_for_presets(
     work: GitWork,
 ) -> None:
@@ -160,7 +160,7 @@ def test_no_baseline_on_resume_with_on_success_in_a_dry_run_and_for_presets(
     assert work.checks() == 4
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_ralph_runs_no_baseline(workspace: Workspace) -> None:
     with ralph_work(workspace) as work:
         work.plan()
@@ -170,7 +170,7 @@ def test_ralph_runs_no_baseline(workspace: Workspace) -> None:
         assert work.checks() == 1
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_signal_and_timeout_stop_the_whole_process_tree_of_the_check(work: GitWork) -> None:
     hangs = f"sleep 60 & echo $! > {work.marker('child')}; wait"
     agent = work.agents("exit 0")
@@ -188,7 +188,7 @@ def test_signal_and_timeout_stop_the_whole_process_tree_of_the_check(work: GitWo
     assert not alive(int(work.marker("child").read_text()))
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_check_runs_after_the_hooks_of_the_start_and_not_after_one_that_objects(
     work: GitWork,
 ) -> None:

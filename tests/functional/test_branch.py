@@ -8,6 +8,8 @@ import pytest
 from support.gitwork import GitWork, git_work
 from support.workspace import Workspace, wait_for
 
+pytestmark = pytest.mark.real
+
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 
 
@@ -21,7 +23,6 @@ def current(work: GitWork) -> str:
     return work.git("symbolic-ref", "--short", "HEAD")
 
 
-@pytest.mark.thorough
 def test_branch_is_created_before_the_first_iteration_and_not_by_a_dry_run(work: GitWork) -> None:
     work.write("notes", "mine\n")
     agent = work.agent(f"git symbolic-ref HEAD > {work.marker('seen')}; {SUCCESS}")
@@ -35,7 +36,6 @@ def test_branch_is_created_before_the_first_iteration_and_not_by_a_dry_run(work:
     assert work.git("rev-parse", "night/1") == work.git("rev-parse", "main")
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["two words", "mine/sub"])
 def test_name_that_git_refuses_is_an_error_before_the_first_iteration(
     work: GitWork, name: str
@@ -47,7 +47,6 @@ def test_name_that_git_refuses_is_an_error_before_the_first_iteration(
     assert "Choose a" in done.out
 
 
-@pytest.mark.thorough
 def test_full_name_of_a_branch_is_an_error_that_names_the_plain_one(work: GitWork) -> None:
     work.git("remote", "add", "upstream", "elsewhere")
     for name in (
@@ -66,7 +65,6 @@ def test_full_name_of_a_branch_is_an_error_that_names_the_plain_one(work: GitWor
     assert work.work("true", "--branch=ada/night", "--dry-run").code == 0
 
 
-@pytest.mark.thorough
 def test_hook_that_fails_after_the_switch_is_told_from_a_switch_that_failed(work: GitWork) -> None:
     work.git_hook("post-checkout", "echo 'no network' >&2; exit 3")
     done = work.work(work.agents(SUCCESS), "--branch", "night")
@@ -77,7 +75,6 @@ def test_hook_that_fails_after_the_switch_is_told_from_a_switch_that_failed(work
     assert work.work(work.agents(SUCCESS), "--branch", "night").code == 0
 
 
-@pytest.mark.thorough
 def test_changed_files_a_merge_and_another_work_tree_are_errors(work: GitWork) -> None:
     agent = work.agents("exit 0")
     work.write("README", "half done\n")
@@ -99,7 +96,6 @@ def test_changed_files_a_merge_and_another_work_tree_are_errors(work: GitWork) -
     assert "is in no git work tree" in done.err
 
 
-@pytest.mark.thorough
 def test_switch_that_git_refuses_ends_the_start_with_git_s_words(work: GitWork) -> None:
     work.git("switch", "-qc", "night")
     work.write("notes", "of the branch\n")
@@ -114,7 +110,6 @@ def test_switch_that_git_refuses_ends_the_start_with_git_s_words(work: GitWork) 
     assert "running" not in work.rooda("history").out
 
 
-@pytest.mark.thorough
 def test_existing_branch_is_used_and_a_detached_head_is_no_obstacle(work: GitWork) -> None:
     work.git("switch", "-qc", "night")
     work.commit("on the branch")
@@ -132,7 +127,6 @@ def test_existing_branch_is_used_and_a_detached_head_is_no_obstacle(work: GitWor
     assert work.git("rev-parse", "--abbrev-ref", "theirs@{upstream}") == "origin/theirs"
 
 
-@pytest.mark.thorough
 def test_resumed_run_stays_on_its_branch_and_goes_back_to_it_from_a_clean_tree(
     work: GitWork,
 ) -> None:
@@ -155,7 +149,6 @@ def test_resumed_run_stays_on_its_branch_and_goes_back_to_it_from_a_clean_tree(
     assert "tracked files have uncommitted changes: README" in done.err
 
 
-@pytest.mark.thorough
 def test_signal_during_the_switch_ends_the_run_before_an_agent_starts(work: GitWork) -> None:
     work.git_hook("post-checkout", f"echo . > {work.marker('on')}; sleep 60")
     agent = work.agents("exit 0")

@@ -10,6 +10,8 @@ from support.ralphs import COMPLETE, Ralphs, ralph_work
 from support.screen import Screen
 from support.workspace import PROCEDURE, Workspace
 
+pytestmark = pytest.mark.real
+
 QUIET, GOOD, BAD, NAME = "\x1b[2m", "\x1b[32m", "\x1b[31m", "\x1b[36m"
 END = "\x1b[0m"
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
@@ -21,7 +23,6 @@ def work(workspace: Workspace) -> Iterator[GitWork]:
         yield found
 
 
-@pytest.mark.thorough
 def test_terminal_shows_colors_and_files_have_none(work: GitWork, screen: Screen) -> None:
     work.commit()
     agent = work.agents("exit 3", f"echo a > new; git add new; git commit -qm own; {SUCCESS}")
@@ -42,7 +43,6 @@ def test_terminal_shows_colors_and_files_have_none(work: GitWork, screen: Screen
     assert not any("\x1b" in file.read_text() for file in kept)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("variable", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
 def test_a_terminal_without_wish_for_colors_gets_none(
     work: GitWork, variable: dict[str, str | None]
@@ -59,7 +59,6 @@ def test_a_terminal_without_wish_for_colors_gets_none(
             terminal.close()
 
 
-@pytest.mark.thorough
 def test_color_can_be_chosen(workspace: Workspace) -> None:
     agent = workspace.agent(SUCCESS)
     cases: list[tuple[tuple[str, ...], bool]] = [
@@ -76,7 +75,6 @@ def test_color_can_be_chosen(workspace: Workspace) -> None:
     assert "auto" in wrong.err
 
 
-@pytest.mark.thorough
 def test_ralph_has_colors_too(workspace: Workspace) -> None:
     with ralph_work(workspace) as ralph:
         colored(ralph)

@@ -16,18 +16,17 @@ from rooda.cli.commands.run import run
 from rooda.config.problems import errors
 from rooda.config.settings import SETTINGS
 from rooda.console.command_table import COMMANDS
-from support.surface import PHASES, TAG, Inside, dry, plan, planned, procedure
+from support.finished import Rooda
+from support.surface import PHASES, TAG, dry, plan, planned, procedure
 from support.workspace import PROCEDURE, ROODA, Workspace
 
 RALPH = ROODA.with_name("ralph")
 
 
 @pytest.fixture
-def inside(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Inside:
+def inside(workspace: Workspace) -> Rooda:
     workspace.config(PROCEDURE)
-    return Inside(workspace, monkeypatch, capfd)
+    return workspace.inside
 
 
 def without_times(text: str) -> str:
@@ -37,7 +36,7 @@ def without_times(text: str) -> str:
 # -- running a procedure -------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_run_command_may_be_omitted(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     args = ("work", "--ai-cmd", workspace.agent("cat >> got"), "-n", "1")
@@ -62,7 +61,7 @@ def test_run_command_may_be_omitted(workspace: Workspace) -> None:
     ],
 )
 def test_flags_may_come_before_or_after_the_procedure_with_space_or_equals(
-    inside: Inside, before: str, after: str
+    inside: Rooda, before: str, after: str
 ) -> None:
     done = inside(*before.split(), "work", *after.split(), "--dry-run")
     assert done.code == 0, done.out + done.err
@@ -72,16 +71,16 @@ def test_flags_may_come_before_or_after_the_procedure_with_space_or_equals(
     assert "Show AI Output: true (cli: --verbose)" in done.out
 
 
-def test_last_of_a_repeated_flag_counts(inside: Inside) -> None:
+def test_last_of_a_repeated_flag_counts(inside: Rooda) -> None:
     done = inside("work", "-n", "3", "--ai-cmd", "true", "-n", "4", "--dry-run")
     assert "Max Iterations: 4 (cli: --max-iterations)" in done.out
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "setting", [one for one in SETTINGS if not one.is_secret], ids=lambda setting: setting.key
 )
-def test_every_loop_setting_has_a_flag_with_help(inside: Inside, setting: object) -> None:
+def test_every_loop_setting_has_a_flag_with_help(inside: Rooda, setting: object) -> None:
     name = getattr(setting, "flag_name", "")
     assert re.search(rf"^ +(-\w, )?{name}[ \n]", inside("run", "--help-all").out, re.MULTILINE)
 
@@ -102,7 +101,7 @@ def test_every_loop_setting_has_a_flag_with_help(inside: Inside, setting: object
 )
 @pytest.mark.parametrize("form", ["{} {}", "{}={}"])
 def test_none_unsets_an_optional_setting(
-    inside: Inside, form: str, key: str, flag: str, value: str, line: str
+    inside: Rooda, form: str, key: str, flag: str, value: str, line: str
 ) -> None:
     config = "loop: {ai_cmd_alias: mine, " + key + "}\nai_cmd_aliases: {mine: 'true'}\n"
     inside.workspace.config(config + procedure())
@@ -112,20 +111,20 @@ def test_none_unsets_an_optional_setting(
     assert f"  {line} (" in done.out
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_max_iterations_overrides_unlimited_with_a_warning(workspace: Workspace) -> None:
     done = workspace.work(workspace.agents("exit 0"), "-n", "2", "-u")
     assert (done.code, workspace.starts) == (2, 2)
     assert "WARN: --max-iterations and --unlimited were both given; the number wins" in done.err
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_quiet_prints_only_warnings_and_errors(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("exit 0"), "-n", "1", "-q")
     assert (done.code, done.out, done.err) == (2, "", "")
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_verbose_shows_agent_output_and_keeps_the_log_level(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("echo said; echo also >&2"), "-n", "1", "-v")
     assert sorted(done.out.split()) == ["also", "said"]
@@ -135,6 +134,7 @@ def test_verbose_shows_agent_output_and_keeps_the_log_level(workspace: Workspace
 # -- usage errors --------------------------------------------------------------------------
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize(
     "args,words",
     [
@@ -180,7 +180,7 @@ def test_verbose_shows_agent_output_and_keeps_the_log_level(workspace: Workspace
         ("completion tcsh", "'tcsh' is not one of 'bash', 'zsh', 'fish'"),
     ],
 )
-def test_usage_error_is_explained_and_exits_1(inside: Inside, args: str, words: str) -> None:
+def test_usage_error_is_explained_and_exits_1(inside: Rooda, args: str, words: str) -> None:
     done = inside(*args.split())
     assert done.code == 1
     assert words in done.err
@@ -188,7 +188,6 @@ def test_usage_error_is_explained_and_exits_1(inside: Inside, args: str, words: 
     assert "Error: Usage" not in done.err
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("args", [("--nope",), ("work", "-n"), ("",), ("list", "x")])
 def test_installed_command_exits_1_on_usage_errors_and_creates_nothing(
     workspace: Workspace, args: tuple[str, ...]
@@ -200,7 +199,7 @@ def test_installed_command_exits_1_on_usage_errors_and_creates_nothing(
     assert not (workspace.path / ".rooda").exists()
 
 
-def test_mistyped_command_gets_no_advice_about_agents(inside: Inside) -> None:
+def test_mistyped_command_gets_no_advice_about_agents(inside: Rooda) -> None:
     done = inside("lst")
     assert done.code == 1
     assert (
@@ -210,11 +209,12 @@ def test_mistyped_command_gets_no_advice_about_agents(inside: Inside) -> None:
 
 @pytest.mark.parametrize("args", ["-q list", "--config other.yml list", "-v version"])
 def test_existing_command_after_flags_is_never_reported_as_unknown(
-    inside: Inside, args: str
+    inside: Rooda, args: str
 ) -> None:
     assert "no procedure or command named" not in inside(*args.split()).err
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize(
     "args",
     [
@@ -229,7 +229,7 @@ def test_existing_command_after_flags_is_never_reported_as_unknown(
     ],
 )
 def test_misspelled_key_is_an_error_of_every_command_that_reads_the_config(
-    inside: Inside, args: str
+    inside: Rooda, args: str
 ) -> None:
     inside.workspace.config(f"loop:\n  max_costs: 5\n{PROCEDURE}")
     done = inside(*args.split())
@@ -240,7 +240,6 @@ def test_misspelled_key_is_an_error_of_every_command_that_reads_the_config(
         assert "Did you mean 'max_cost'?" in done.out + done.err
 
 
-@pytest.mark.thorough
 def test_misspelled_key_starts_no_agent(workspace: Workspace) -> None:
     workspace.config(f"loop:\n  failure_treshold: 2\n{PROCEDURE}")
     done = workspace.work(workspace.agent("touch started"), "-n", "1")
@@ -272,7 +271,7 @@ def test_misspelled_variable_starts_no_agent(workspace: Workspace) -> None:
     assert not (workspace.path / "started").exists()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_variables_that_rooda_passes_to_hooks_and_agents_are_no_settings(
     workspace: Workspace,
 ) -> None:
@@ -287,7 +286,7 @@ def test_variables_that_rooda_passes_to_hooks_and_agents_are_no_settings(
 
 
 @pytest.mark.parametrize("args", ["--help", "-h", "help"])
-def test_help_is_grouped_and_has_examples(inside: Inside, args: str) -> None:
+def test_help_is_grouped_and_has_examples(inside: Rooda, args: str) -> None:
     done = inside(args)
     assert (done.code, done.err) == (0, "")
     sections = re.findall(r"^([A-Z][a-z ]+):$", done.out, re.MULTILINE)
@@ -296,14 +295,14 @@ def test_help_is_grouped_and_has_examples(inside: Inside, args: str) -> None:
         assert re.search(rf"^  {name} +[A-Z]", done.out, re.MULTILINE)
 
 
-def test_help_names_the_exit_codes(inside: Inside) -> None:
+def test_help_names_the_exit_codes(inside: Rooda) -> None:
     text = " ".join(inside("--help").out.split())
     assert "0 success, 1 aborted or wrong input, 2 maximum of iterations reached" in text
     assert "130 interrupted, 3 an error of rooda's own" in text
 
 
 @pytest.mark.parametrize("args", ["run --help", "run -h", "help run", "build --help", "work -h"])
-def test_help_of_run_is_grouped_and_has_examples(inside: Inside, args: str) -> None:
+def test_help_of_run_is_grouped_and_has_examples(inside: Rooda, args: str) -> None:
     done = inside(*args.split())
     assert (done.code, done.err) == (0, "")
     sections = re.findall(r"^([A-Z][a-z ]+):$", done.out, re.MULTILINE)
@@ -340,18 +339,18 @@ def test_help_of_run_is_grouped_and_has_examples(inside: Inside, args: str) -> N
         r"--resume\[=RUN\]",
     ],
 )
-def test_help_of_run_has_the_documented_flags(inside: Inside, flag: str) -> None:
+def test_help_of_run_has_the_documented_flags(inside: Rooda, flag: str) -> None:
     assert re.search(rf"^  {flag}[ \n]", inside("run", "--help").out, re.MULTILINE)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help(inside: Inside, command: str) -> None:
+def test_every_command_has_help(inside: Rooda, command: str) -> None:
     done = inside(command, "--help")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"Usage: rooda {command}")
 
 
-def test_examples_in_the_help_work(inside: Inside) -> None:
+def test_examples_in_the_help_work(inside: Rooda) -> None:
     inside.workspace.write("TASK.md", "words")
     text = inside("--help").out + inside("run", "--help").out
     runs = re.findall(r"^  rooda (build.*?)(?:   .*)?$", text, re.MULTILINE)
@@ -378,6 +377,7 @@ def test_version(workspace: Workspace, word: str) -> None:
     assert (done.code, done.out, done.err) == (0, f"rooda {__version__}\n", "")
 
 
+@pytest.mark.real
 def test_python_m_rooda_is_the_same_command(workspace: Workspace) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "rooda", "version"],
@@ -391,6 +391,7 @@ def test_python_m_rooda_is_the_same_command(workspace: Workspace) -> None:
     assert (done.returncode, done.stdout) == (0, f"rooda {__version__}\n")
 
 
+@pytest.mark.real
 def test_ralph_without_a_mode_names_the_modes(workspace: Workspace) -> None:
     done = subprocess.run(
         [str(RALPH)],
@@ -408,7 +409,7 @@ def test_ralph_without_a_mode_names_the_modes(workspace: Workspace) -> None:
 # -- list and info -------------------------------------------------------------------------
 
 
-def test_list_shows_name_iterations_and_purpose(inside: Inside) -> None:
+def test_list_shows_name_iterations_and_purpose(inside: Rooda) -> None:
     lines = inside("list").out.splitlines()
     assert lines[0].split() == ["PROCEDURE", "ITERATIONS", "WHAT", "IT", "DOES"]
     assert len(lines) == 1 + 17 + 1
@@ -416,7 +417,7 @@ def test_list_shows_name_iterations_and_purpose(inside: Inside) -> None:
     assert re.match(r"work +5$", lines[-1])
 
 
-def test_list_reads_the_global_config_and_the_given_config(inside: Inside) -> None:
+def test_list_reads_the_global_config_and_the_given_config(inside: Rooda) -> None:
     inside.workspace.global_config(procedure("everywhere"))
     inside.workspace.write("other.yml", procedure("elsewhere"))
     out = inside("list", "--config", "other.yml").out
@@ -425,7 +426,7 @@ def test_list_reads_the_global_config_and_the_given_config(inside: Inside) -> No
     assert "\nwork " not in out
 
 
-def test_list_as_json(inside: Inside) -> None:
+def test_list_as_json(inside: Rooda) -> None:
     done = inside("list", "--json")
     rows = {row["name"]: row for row in json.loads(done.out)}
     assert (done.code, done.err, len(rows)) == (0, "", 18)
@@ -434,7 +435,7 @@ def test_list_as_json(inside: Inside) -> None:
     assert rows["work"]["source"] == "workspace: ./rooda-config.yml:3"
 
 
-def test_list_of_aliases(inside: Inside) -> None:
+def test_list_of_aliases(inside: Rooda) -> None:
     inside.workspace.config("ai_cmd_aliases: {mine: my-agent -p, qwen: null}\n")
     lines = inside("list", "--aliases").out.splitlines()
     assert lines[0].split() == ["ALIAS", "SOURCE", "COMMAND"]
@@ -453,7 +454,7 @@ def test_list_of_aliases(inside: Inside) -> None:
     assert rows[-1]["command"] == "my-agent -p"
 
 
-def test_info_shows_the_parts_of_a_procedure(inside: Inside) -> None:
+def test_info_shows_the_parts_of_a_procedure(inside: Rooda) -> None:
     done = inside("info", "build")
     rows = dict(re.split(r"  +", line, maxsplit=1) for line in done.out.splitlines()[:9])
     assert (done.code, done.err) == (0, "")
@@ -464,7 +465,7 @@ def test_info_shows_the_parts_of_a_procedure(inside: Inside) -> None:
     assert rows["ACT"] == "builtin:prompts/act_build.md"
 
 
-def test_info_as_json_uses_the_config(inside: Inside) -> None:
+def test_info_as_json_uses_the_config(inside: Rooda) -> None:
     inside.workspace.config(
         "loop: {ai_cmd: my-agent}\nprocedures:\n  build: {iteration_mode: unlimited}\n"
     )
@@ -476,14 +477,13 @@ def test_info_as_json_uses_the_config(inside: Inside) -> None:
 
 
 @pytest.mark.parametrize("args", ["list", "list --json", "info build", "config show"])
-def test_invalid_config_is_an_error_of_every_reading_command(inside: Inside, args: str) -> None:
+def test_invalid_config_is_an_error_of_every_reading_command(inside: Rooda, args: str) -> None:
     inside.workspace.config("loop: {failure_threshold: 0}\n")
     done = inside(*args.split())
     assert done.code == 1
     assert "Error: rooda-config.yml:1: loop.failure_threshold: must be 1 or more" in done.err
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("args", ["list", "list --aliases", "info build", "version", "config show"])
 def test_reading_commands_write_nothing(workspace: Workspace, args: str) -> None:
     assert workspace.rooda(*args.split()).code == 0
@@ -494,7 +494,7 @@ def test_reading_commands_write_nothing(workspace: Workspace, args: str) -> None
 # -- procedures with the name of a command -------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_procedure_with_the_name_of_a_command_needs_run(workspace: Workspace) -> None:
     workspace.config(procedure("list"))
     args = ("--ai-cmd", workspace.agents("exit 0"), "-n", "1")
@@ -521,7 +521,7 @@ def test_every_procedure_with_the_name_of_a_command_gets_a_warning(
 # -- flags for files and folders -----------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_config_flag_selects_another_file(workspace: Workspace) -> None:
     workspace.config("loop: [broken\n")
     workspace.write("conf/mine.yml", f"loop: {{default_max_iterations: 1}}\n{PROCEDURE}")
@@ -530,13 +530,13 @@ def test_config_flag_selects_another_file(workspace: Workspace) -> None:
     assert (done.code, workspace.starts) == (2, 1)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_agent_runs_in_the_folder_where_rooda_was_started(workspace: Workspace) -> None:
     workspace.work(workspace.agent("pwd -P > where"), "-n", "1")
     assert Path((workspace.path / "where").read_text().strip()) == workspace.path.resolve()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize("form", ["flag", "variable", "config"])
 def test_working_dir_sets_the_folder_of_the_agent(workspace: Workspace, form: str) -> None:
     (workspace.path / "sub").mkdir()
@@ -551,7 +551,7 @@ def test_working_dir_sets_the_folder_of_the_agent(workspace: Workspace, form: st
     assert (workspace.path / ".rooda").is_dir()
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_agent_inherits_the_environment_with_the_configured_variables(workspace: Workspace) -> None:
     workspace.config(f"loop:\n  env: {{FROM_FILE: one, BOTH: file, SPACED: 'a  b'}}\n{PROCEDURE}")
     body = 'printf "%s\\n" "$INHERITED" "$FROM_FILE" "$BOTH" "$SPACED" "$FLAG" > got'
@@ -565,6 +565,7 @@ def test_agent_inherits_the_environment_with_the_configured_variables(workspace:
     assert got == ["yes", "one", "flag", "a  b", "it's $HOME = here"]
 
 
+@pytest.mark.real
 def test_command_is_split_like_in_a_shell_but_not_run_by_one(
     workspace: Workspace,
 ) -> None:
@@ -587,7 +588,7 @@ def test_phase_flag_replaces_only_its_phase(workspace: Workspace, phase: str) ->
     assert after == before.replace(f"my {phase} {TAG}", "my own words")
 
 
-def test_phase_flags_accept_texts_files_and_built_in_prompts(inside: Inside) -> None:
+def test_phase_flags_accept_texts_files_and_built_in_prompts(inside: Rooda) -> None:
     inside.workspace.write("a.md", "from a file\n")
     done = inside(
         *("work", "--ai-cmd", "true", "--dry-run", "--observe", "a.md"),
@@ -603,7 +604,7 @@ def test_phase_flags_accept_texts_files_and_built_in_prompts(inside: Inside) -> 
     assert "✓ Prompt file exists: a.md" in done.out
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_run_uses_phase_flags(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("cat > got"), "-n", "1", "--decide", "toss a coin")
     assert done.code == 2
@@ -637,7 +638,6 @@ def test_phase_value_that_is_no_path_is_text(workspace: Workspace, value: str) -
     assert f"## OBSERVE\n{value}\n" in plan(workspace, phases={"observe": (value,)}).prompt()
 
 
-@pytest.mark.thorough
 def test_invalid_phase_values_are_reported_once_and_start_no_agent(workspace: Workspace) -> None:
     done = workspace.work(workspace.agents("exit 0"), "--act", "gone.md", "--observe", "")
     assert (done.code, workspace.starts) == (1, 0)
@@ -684,7 +684,8 @@ def test_resume_flag_needs_no_value_and_does_not_take_the_next_word(
     assert (given["procedure"], given["resume"]) == (procedure, resume)
 
 
-def test_arguments_around_the_resume_flag_keep_their_meaning(inside: Inside) -> None:
+@pytest.mark.real
+def test_arguments_around_the_resume_flag_keep_their_meaning(inside: Rooda) -> None:
     assert inside.workspace.work("false", "--failure-threshold", "1").code == 1
     done = inside("--resume", "work", "-n", "4", "--ai-cmd", "true", "--dry-run")
     assert done.code == 0, done.err
@@ -693,7 +694,7 @@ def test_arguments_around_the_resume_flag_keep_their_meaning(inside: Inside) -> 
     assert done.out.endswith("rooda --resume work -n 4 --ai-cmd true\n")
 
 
-def test_run_id_after_the_resume_flag_is_an_extra_argument(inside: Inside) -> None:
+def test_run_id_after_the_resume_flag_is_an_extra_argument(inside: Rooda) -> None:
     done = inside("work", "--resume", "20260301-101500-abcdef", "--ai-cmd", "true")
     assert done.code == 1
     assert "unexpected extra argument (20260301-101500-abcdef)" in done.err
@@ -745,7 +746,6 @@ def test_tab_completes_commands_procedures_flags_and_values(
     assert completed_names(workspace, line) == names
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     "line,kind",
     [
@@ -763,7 +763,7 @@ def test_tab_after_a_flag_for_a_path_is_left_to_the_shell(
     assert [row.partition(",")[0] for row in completions(workspace, line)] == [kind]
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_tab_offers_the_last_run_and_the_newest_ones(workspace: Workspace) -> None:
     for _ in range(2):
         assert workspace.work("true", "-n", "1").code == 2
@@ -796,6 +796,7 @@ def test_tab_works_with_a_broken_config(workspace: Workspace, config: bytes) -> 
     assert completed_names(workspace, "rooda bui") == ["build"]
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "shell,first,words",
     [
@@ -804,7 +805,7 @@ def test_tab_works_with_a_broken_config(workspace: Workspace, config: bytes) -> 
         ("fish", "", "complete --no-files --command rooda"),
     ],
 )
-def test_completion_scripts(inside: Inside, shell: str, first: str, words: str) -> None:
+def test_completion_scripts(inside: Rooda, shell: str, first: str, words: str) -> None:
     done = inside("completion", shell)
     assert (done.code, done.err) == (0, "")
     assert words in done.out
@@ -812,7 +813,7 @@ def test_completion_scripts(inside: Inside, shell: str, first: str, words: str) 
     assert done.out.startswith(first)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 def test_completion_script_works_in_bash(workspace: Workspace) -> None:
     workspace.config(procedure("mine"))
@@ -840,6 +841,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
     ]
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_script_is_valid_for_its_shell(workspace: Workspace, shell: str) -> None:
     program = shutil.which(shell)

@@ -39,7 +39,7 @@ def signing_with(work: GitWork, body: str) -> None:
     work.git("config", "gpg.program", work.script("gpg", body))
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_message_is_the_headline_with_the_run_as_a_trailer(work: GitWork) -> None:
     work.settings(git={"commit": True})
     work.git_hook(
@@ -80,7 +80,7 @@ def test_message_is_the_headline_with_the_run_as_a_trailer(work: GitWork) -> Non
     assert "Rooda-Run" not in work.rooda("show", "3").out
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_changes_of_good_iterations_are_committed(work: GitWork) -> None:
     work.settings(git={"commit": True, "message": "{procedure} {iteration}: {summary}"})
     agent = work.agents(
@@ -110,7 +110,7 @@ def test_changes_of_good_iterations_are_committed(work: GitWork) -> None:
     assert "Committed" not in done.err, "the detail lines name the commits"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize("name", ["pre-commit", "commit-msg"])
 def test_failing_git_hook_is_quoted_and_the_changes_stay_in_the_work_tree(
     work: GitWork, name: str
@@ -128,7 +128,7 @@ def test_failing_git_hook_is_quoted_and_the_changes_stay_in_the_work_tree(
     assert (work.path / "new").read_text() == "mine\n"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize("what", ["hook", "signing"])
 def test_timeout_kills_a_hanging_commit_and_its_whole_process_tree(
     work: GitWork, what: str
@@ -149,7 +149,7 @@ def test_timeout_kills_a_hanging_commit_and_its_whole_process_tree(
     assert work.subjects() == ["the beginning"]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_file_that_is_too_large_for_a_commit_is_named_at_once(work: GitWork) -> None:
     agent = work.agents("truncate -s 1T huge.bin; touch mine", "rm huge.bin")
     began = time.monotonic()
@@ -165,7 +165,7 @@ def test_file_that_is_too_large_for_a_commit_is_named_at_once(work: GitWork) -> 
     assert work.tracked() == ["README", "mine"]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_timeout_of_a_commit_names_the_large_files(work: GitWork) -> None:
     work.settings(git={"commit": True, "commit_timeout": "1s"})
     done = work.work(work.agent("truncate -s 1000M large.bin"), "-n", "1")
@@ -175,7 +175,7 @@ def test_timeout_of_a_commit_names_the_large_files(work: GitWork) -> None:
     assert not (work.path / LOCK).exists()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_signing_program_cannot_ask_a_question_on_the_terminal(
     work: GitWork, nursery: Nursery, screen: Screen
 ) -> None:
@@ -195,7 +195,7 @@ def test_signing_program_cannot_ask_a_question_on_the_terminal(
     assert "Signing must work without a question" in one["commit_failed"]["suggestion"]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_signing_program_sees_no_gpg_tty(work: GitWork) -> None:
     """With GPG_TTY set, gpg-agent, which runs outside of rooda's process tree, would ask there."""
     signing_with(work, f'echo "tty: $GPG_TTY" > {work.marker("seen")}; exit 1')
@@ -203,7 +203,7 @@ def test_signing_program_sees_no_gpg_tty(work: GitWork) -> None:
     assert work.marker("seen").read_text() == "tty: \n"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_git_hook_cannot_ask_a_question_and_no_editor_opens(work: GitWork) -> None:
     editor = work.script("editor", f"echo opened > {work.marker('opened')}")
     work.git("config", "core.editor", editor)
@@ -220,7 +220,7 @@ def test_git_hook_cannot_ask_a_question_and_no_editor_opens(work: GitWork) -> No
     assert not work.marker("opened").exists()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_commit_without_a_user_name_explains_how_to_configure_one(work: GitWork) -> None:
     forget = f"printf '[user]\\nuseConfigOnly = true\\n' > {work.home / '.gitconfig'}"
     agent = work.agents(f"touch new; {forget}")
@@ -239,7 +239,7 @@ def test_commit_without_a_user_name_explains_how_to_configure_one(work: GitWork)
     assert work.work(agent, "--commit", "--dry-run").code == 1
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_nothing_is_committed_during_a_merge_rebase_cherry_pick_or_on_a_detached_head(
     work: GitWork,
 ) -> None:
@@ -273,7 +273,7 @@ def test_nothing_is_committed_during_a_merge_rebase_cherry_pick_or_on_a_detached
     assert work.tracked() == ["README", "new"]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_error_names_an_index_lock_that_stays(work: GitWork) -> None:
     done = work.work(work.agents(f"touch new {LOCK}", f"rm {LOCK}"), "-n", "2", "--commit")
     first, second = work.record()
@@ -285,7 +285,7 @@ def test_error_names_an_index_lock_that_stays(work: GitWork) -> None:
     assert work.subjects() == ["the beginning", "work: iteration 2"]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_commit_is_retried_until_the_index_lock_is_gone(work: GitWork) -> None:
     git = shutil.which("git")
     adds = '*" add -A --pathspec"*)'
@@ -300,7 +300,7 @@ def test_commit_is_retried_until_the_index_lock_is_gone(work: GitWork) -> None:
     assert work.subjects() == ["the beginning", "work: iteration 1"]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_git_gc_runs_after_a_commit(work: GitWork) -> None:
     """Git runs gc in the background by default, and rooda would kill that background process."""
     loose = (f"{number}\n" for number in itertools.count())
@@ -319,7 +319,7 @@ def test_git_gc_runs_after_a_commit(work: GitWork) -> None:
     assert list((work.path / ".git/objects/pack").glob("*.pack"))
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_rooda_s_own_files_are_never_committed(work: GitWork) -> None:
     """The record and the log file are never committed, even if the agent staged them."""
     agent = work.agents("touch 1", "touch 2; git add -A", "touch 3; git add -A -f .")
@@ -331,7 +331,7 @@ def test_rooda_s_own_files_are_never_committed(work: GitWork) -> None:
     assert sorted(everything) == ["1", "2", "3", "README"]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_submodule_with_changes_does_not_fail_the_commit(work: GitWork) -> None:
     library = work.sibling("library")
     work.git("init", "-q", cwd=library.path)
@@ -344,7 +344,7 @@ def test_submodule_with_changes_does_not_fail_the_commit(work: GitWork) -> None:
     assert (work.path / "library/dirty").exists()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_changes_of_the_whole_repository_are_committed_from_a_subfolder(work: GitWork) -> None:
     """Also if GIT_DIR points to another repository, as it does inside a git hook."""
     elsewhere = work.sibling("elsewhere")
@@ -360,6 +360,7 @@ def test_changes_of_the_whole_repository_are_committed_from_a_subfolder(work: Gi
     assert work.record()[0]["result"]["files_created"] == ["at-the-top", "some/where/here"]
 
 
+@pytest.mark.git
 def test_run_with_commit_on_is_refused_without_git(work: GitWork, tmp_path: Path) -> None:
     empty = tmp_path / "bin"
     empty.mkdir()
@@ -368,7 +369,7 @@ def test_run_with_commit_on_is_refused_without_git(work: GitWork, tmp_path: Path
     assert "git.commit is on, but git is not installed" in done.err
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_rooda_can_make_the_first_commit_of_a_repository(work: GitWork) -> None:
     work.git("checkout", "-q", "--orphan", "fresh")
     work.git("rm", "-q", "-r", "--cached", ".")
@@ -380,7 +381,7 @@ def test_rooda_can_make_the_first_commit_of_a_repository(work: GitWork) -> None:
     assert work.git("rev-parse", "fresh@{upstream}") == work.git("rev-parse", "fresh")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_commit_after_the_agent_deleted_the_repository_fails_with_a_clear_error(
     work: GitWork,
 ) -> None:
@@ -392,7 +393,7 @@ def test_commit_after_the_agent_deleted_the_repository_fails_with_a_clear_error(
     assert (work.path / "new").exists()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_ctrl_c_during_a_commit_ends_the_run_and_keeps_the_changes(work: GitWork) -> None:
     work.git_hook("pre-commit", f"echo $$ > {work.marker('hook.pid')}; exec sleep 60")
     running = work.begin(work.agent("touch new"), "--commit", "--push")
@@ -408,7 +409,7 @@ def test_ctrl_c_during_a_commit_ends_the_run_and_keeps_the_changes(work: GitWork
     assert not (work.path / LOCK).exists()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize("is_first", [False, True])
 def test_commit_that_git_made_before_a_signal_counts(work: GitWork, *, is_first: bool) -> None:
     if is_first:
@@ -431,7 +432,7 @@ def test_commit_that_git_made_before_a_signal_counts(work: GitWork, *, is_first:
     assert work.subjects() == (made if is_first else ["the beginning", *made])
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_repository_that_the_agent_makes_within_the_work_tree_prevents_no_commit(
     work: GitWork,
 ) -> None:
@@ -453,7 +454,7 @@ def test_repository_that_the_agent_makes_within_the_work_tree_prevents_no_commit
     assert "a linked work tree: git worktree remove" in done.err
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_repository_that_the_agent_stages_stays_out_unless_it_is_a_submodule(work: GitWork) -> None:
     library = "git init -q lib; git -C lib commit -q --allow-empty -m one; touch lib/in"
     agent = work.agents(

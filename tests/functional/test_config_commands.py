@@ -41,7 +41,7 @@ def files_of(workspace: Workspace) -> list[str]:
 # -- from a subfolder ----------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_config_and_record_of_the_work_tree_hold_in_a_subfolder(workspace: Workspace) -> None:
     versioned(workspace)
     workspace.config(f"loop: {{ai_cmd: pwd, log_file: run.log}}\n{PROCEDURE}")
@@ -57,7 +57,7 @@ def test_config_and_record_of_the_work_tree_hold_in_a_subfolder(workspace: Works
     assert beside.rooda("show", "1", "--output").out == f"{below.path}\n"
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_init_in_a_subfolder_names_the_file_that_it_replaces_there(workspace: Workspace) -> None:
     versioned(workspace)
     written = within(workspace, "below").rooda("init").out
@@ -121,7 +121,6 @@ def test_show_hides_secrets(workspace: Workspace, form: list[str]) -> None:
     assert "hunter2" not in done.out + done.err
 
 
-@pytest.mark.thorough
 def test_output_of_show_is_a_valid_config_file(workspace: Workspace) -> None:
     workspace.config(
         "loop: {ai_cmd: \"sh -c 'a: b # c'\", iteration_timeout: 5m, log_file: x y.log, preset: v1}"
@@ -155,7 +154,6 @@ def test_show_of_an_unknown_procedure_suggests_a_name(workspace: Workspace) -> N
 # -- check ---------------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
 def test_check_without_any_file_is_ok(workspace: Workspace) -> None:
     done = workspace.rooda("config", "check")
     assert (done.code, done.err) == (0, "")
@@ -222,7 +220,6 @@ def test_top_level_keys_that_start_with_x_dash_are_free_for_anchors(workspace: W
     assert shown.count("make lint") == 2
 
 
-@pytest.mark.thorough
 def test_check_reads_the_file_of_the_config_flag(workspace: Workspace) -> None:
     workspace.config("loop: {failure_threshold: 0}")
     workspace.write("sub/other.yml", "procedures: {build: {act: act.md}}")
@@ -234,7 +231,7 @@ def test_check_reads_the_file_of_the_config_flag(workspace: Workspace) -> None:
     assert "Error: sub/missing.yml: the file does not exist" in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_unreadable_config_file_is_an_error(workspace: Workspace) -> None:
     (workspace.path / NAME).mkdir()
     for arguments in (["config", "check"], ["config", "show"], ["build", "--ai-cmd", "true"]):
@@ -254,6 +251,7 @@ def test_wrong_usage_exits_1(workspace: Workspace, arguments: list[str]) -> None
     assert files_of(workspace) == []
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("arguments", [["config", "show"], ["config", "check"], ["init"]])
 def test_deleted_working_directory_gives_one_clear_error(
     workspace: Workspace, arguments: list[str]
@@ -276,7 +274,6 @@ def test_deleted_working_directory_gives_one_clear_error(
 # -- schema --------------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
 def test_schema_is_valid_json_schema(workspace: Workspace) -> None:
     done = workspace.rooda("config", "schema")
     assert (done.code, done.err) == (0, "")
@@ -423,7 +420,7 @@ def test_schema_rejects_what_the_loader_rejects(text: str) -> None:
 # -- init ----------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_init_writes_a_file_that_passes_the_check(workspace: Workspace) -> None:
     done = workspace.rooda("init", env={"PATH": "/nowhere"})
     assert (done.code, done.err) == (0, "")
@@ -446,7 +443,6 @@ def installed(folder: Path, *names: str) -> dict[str, str]:
     return {"PATH": str(folder)}
 
 
-@pytest.mark.thorough
 def test_init_chooses_the_first_installed_agent_and_proposes_the_tests(
     workspace: Workspace,
 ) -> None:
@@ -497,7 +493,6 @@ def uncommented(text: str) -> str:
     return re.sub(r"(?m)^( *)#(?! \S)", r"\1", text)
 
 
-@pytest.mark.thorough
 def test_each_line_of_the_init_file_is_valid_without_its_comment_sign(
     workspace: Workspace,
 ) -> None:
@@ -562,7 +557,7 @@ def test_init_in_a_read_only_folder_is_an_error(workspace: Workspace) -> None:
     assert "Traceback" not in done.err
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_advice_of_config_check_and_doctor_names_keys_instead_of_flags(
     workspace: Workspace,
 ) -> None:

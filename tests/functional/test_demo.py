@@ -49,7 +49,7 @@ def interrupted_at(
         running.process.kill()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_demo_shows_a_run_with_one_failure_looks_back_at_it_and_leaves_only_the_report(
     workspace: Workspace, temporary: Path
 ) -> None:
@@ -85,7 +85,7 @@ def test_demo_shows_a_run_with_one_failure_looks_back_at_it_and_leaves_only_the_
     assert list(workspace.path.iterdir()) == [], "the current folder stays empty"
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_demo_ignores_the_users_configuration_and_keep_keeps_its_folder(
     workspace: Workspace, temporary: Path
 ) -> None:
@@ -122,7 +122,7 @@ def test_demo_without_git_prints_one_error_with_advice(
     assert list(temporary.iterdir()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_ctrl_c_ends_the_demo_and_deletes_its_folder(workspace: Workspace, temporary: Path) -> None:
     done = interrupted_at(workspace, temporary, "farewell.py")
     assert done.code == 130
@@ -130,7 +130,7 @@ def test_ctrl_c_ends_the_demo_and_deletes_its_folder(workspace: Workspace, tempo
     assert list(temporary.iterdir()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_demo_in_a_git_hook_does_not_change_the_users_repository(
     workspace: Workspace, temporary: Path
 ) -> None:

@@ -9,6 +9,8 @@ import pytest
 from support.gitwork import GitWork, git_work
 from support.workspace import Workspace
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture
 def work(workspace: Workspace) -> Iterator[GitWork]:
@@ -24,7 +26,6 @@ def below(err: str, number: int) -> list[str]:
     return lines[start + 1 : end]
 
 
-@pytest.mark.thorough
 def test_iteration_ends_with_its_line_and_one_detail_line(work: GitWork) -> None:
     """The first iteration is committed by rooda, the second by the agent; the third fails."""
     work.settings(verify="cat results; ! test -e bad", git={"commit": True})

@@ -14,10 +14,10 @@ import pytest
 from rooda.cli.snapshot_words import Compared, compared, known_snapshots, words_of_diff
 from rooda.config.problems import InvalidInput
 from support.children import Nursery
+from support.finished import Rooda
 from support.gitrepo import walk
 from support.recorded import HANGS, SUCCESS, asked, git, refused, versioned, within
 from support.screen import Screen
-from support.surface import Inside
 from support.workspace import Workspace
 
 
@@ -27,12 +27,10 @@ def repo(workspace: Workspace) -> Workspace:
 
 
 @pytest.fixture
-def rooda(
-    repo: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Inside:
+def rooda(repo: Workspace, monkeypatch: pytest.MonkeyPatch) -> Rooda:
     """Run `rooda ARGS` in this process."""
     monkeypatch.setenv("GIT_PAGER", "cat")
-    return Inside(repo, monkeypatch, capfd)
+    return repo.inside
 
 
 def state_of_user(workspace: Workspace) -> dict[str, str]:
@@ -54,7 +52,7 @@ def modes(top: Path) -> Iterator[tuple[str, int]]:
             yield str(path), stat.S_IMODE(path.stat().st_mode) & 0o111
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_diff_on_a_terminal_shows_control_codes_and_obeys_none(
     repo: Workspace, screen: Screen
 ) -> None:
@@ -81,8 +79,8 @@ WORK = (
 )
 
 
-@pytest.mark.thorough
-def test_each_iteration_can_be_shown_and_restored(repo: Workspace, rooda: Inside) -> None:
+@pytest.mark.real
+def test_each_iteration_can_be_shown_and_restored(repo: Workspace, rooda: Rooda) -> None:
     repo.write("staged.txt", "staged\n")
     git(repo, "add", "staged.txt")
     repo.write("stashed.txt", "stashed\n")
@@ -116,8 +114,8 @@ def test_each_iteration_can_be_shown_and_restored(repo: Workspace, rooda: Inside
     assert os.access(repo.path / "tool.sh", os.X_OK) == bool(programs[str(aside / "1/tool.sh")])
 
 
-@pytest.mark.slow
-def test_diff_shows_what_iterations_changed(repo: Workspace, rooda: Inside) -> None:
+@pytest.mark.real
+def test_diff_shows_what_iterations_changed(repo: Workspace, rooda: Rooda) -> None:
     assert repo.rooda("work", "--ai-cmd", repo.agents(*WORK)).code == 0
     (run,) = asked(rooda, "history")
     names = rooda("diff", "2", "--name-only")
@@ -190,8 +188,8 @@ def test_range_includes_both_ends_and_passes_over_iterations_without_snapshot() 
         assert compared("r", words_of_diff(words.split())[1], names) == Compared(*found), words
 
 
-@pytest.mark.slow
-def test_restore_prints_how_to_undo_it_and_the_undo_works(repo: Workspace, rooda: Inside) -> None:
+@pytest.mark.real
+def test_restore_prints_how_to_undo_it_and_the_undo_works(repo: Workspace, rooda: Rooda) -> None:
     assert repo.rooda("work", "--ai-cmd", repo.agent("echo made > made.txt"), "-n", "1").code == 2
     repo.write("mine.txt", "written afterwards, and nowhere else\n")
     before = walk(repo.path)
@@ -204,8 +202,8 @@ def test_restore_prints_how_to_undo_it_and_the_undo_works(repo: Workspace, rooda
     assert walk(repo.path) == before
 
 
-@pytest.mark.thorough
-def test_missing_snapshot_or_run_gives_one_clear_error(repo: Workspace, rooda: Inside) -> None:
+@pytest.mark.real
+def test_missing_snapshot_or_run_gives_one_clear_error(repo: Workspace, rooda: Rooda) -> None:
     assert repo.rooda("work", "--ai-cmd", "true", "-n", "1").code == 2
     before = walk(repo.path)
     for words, expected in {
@@ -224,8 +222,8 @@ def test_missing_snapshot_or_run_gives_one_clear_error(repo: Workspace, rooda: I
     assert walk(repo.path) == before
 
 
-@pytest.mark.thorough
-def test_file_that_cannot_be_restored_is_named(repo: Workspace, rooda: Inside) -> None:
+@pytest.mark.real
+def test_file_that_cannot_be_restored_is_named(repo: Workspace, rooda: Rooda) -> None:
     assert repo.rooda("work", "--ai-cmd", "true", "-n", "1").code == 2
     (repo.path / "kept.txt").unlink()
     repo.write("kept.txt/agent.precious", "ignored, so there is no other copy")
@@ -235,9 +233,9 @@ def test_file_that_cannot_be_restored_is_named(repo: Workspace, rooda: Inside) -
     assert (repo.path / "kept.txt/agent.precious").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_restore_is_refused_while_a_run_is_running(
-    repo: Workspace, rooda: Inside, nursery: Nursery
+    repo: Workspace, rooda: Rooda, nursery: Nursery
 ) -> None:
     running = nursery.start(repo, "work", "--ai-cmd", repo.agents("echo 1 > new.txt", HANGS))
     nursery.pid("agent")
@@ -253,9 +251,9 @@ def test_restore_is_refused_while_a_run_is_running(
     assert not (repo.path / "new.txt").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_iterations_that_changed_nothing_can_be_restored_after_a_kill(
-    repo: Workspace, rooda: Inside, nursery: Nursery
+    repo: Workspace, rooda: Rooda, nursery: Nursery
 ) -> None:
     command = repo.agents("echo 1 > new.txt", ":", ":", HANGS)
     running = nursery.start(repo, "work", "--ai-cmd", command)
@@ -274,20 +272,18 @@ def test_iterations_that_changed_nothing_can_be_restored_after_a_kill(
     assert rooda("diff", "5", "--name-only").code == 0
 
 
-@pytest.mark.thorough
-def test_diff_and_restore_are_refused_without_a_repository(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.real
+def test_diff_and_restore_are_refused_without_a_repository(workspace: Workspace) -> None:
     assert workspace.work(workspace.agent("echo 1 > new.txt"), "-n", "1").code == 2
-    rooda = Inside(workspace, monkeypatch, capfd)
+    rooda = workspace.inside
     for words in (("diff",), ("diff", "1"), ("restore", "0"), ("restore", "-1")):
         refused(rooda(*words), "no snapshots without git", "git init")
     # The record has the changed files without snapshots too.
     assert asked(rooda, "show", "1")["result"]["files_created"] == ["new.txt"]
 
 
-@pytest.mark.slow
-def test_restore_from_a_subfolder_restores_the_whole_tree(repo: Workspace, rooda: Inside) -> None:
+@pytest.mark.real
+def test_restore_from_a_subfolder_restores_the_whole_tree(repo: Workspace, rooda: Rooda) -> None:
     assert repo.rooda("work", "--ai-cmd", repo.agent("echo 1 > top.txt"), "-n", "1").code == 2
     below = within(repo, "deep")
     done = below.rooda("restore", "0")
@@ -297,8 +293,8 @@ def test_restore_from_a_subfolder_restores_the_whole_tree(repo: Workspace, rooda
     assert rooda("diff", "1", "--name-only").out == "top.txt\n"
 
 
-@pytest.mark.slow
-def test_snapshots_are_deleted_together_with_their_run(repo: Workspace, rooda: Inside) -> None:
+@pytest.mark.real
+def test_snapshots_are_deleted_together_with_their_run(repo: Workspace, rooda: Rooda) -> None:
     command = repo.agent("date +%N > new.txt")
     for _ in range(3):
         arguments = ("-n", "1", "--history-keep-runs", "2")
@@ -311,8 +307,8 @@ def test_snapshots_are_deleted_together_with_their_run(repo: Workspace, rooda: I
     assert git(repo, "fsck", "--no-dangling", "--no-progress") == ""
 
 
-@pytest.mark.slow
-def test_snapshots_can_be_turned_off(repo: Workspace, rooda: Inside) -> None:
+@pytest.mark.real
+def test_snapshots_can_be_turned_off(repo: Workspace, rooda: Rooda) -> None:
     command = repo.agent("echo 1 > new.txt")
     assert repo.rooda("work", "--ai-cmd", command, "-n", "1", "--no-git-snapshots").code == 2
     assert git(repo, "for-each-ref", "refs/rooda") == ""
@@ -341,7 +337,7 @@ def forging(target: str) -> str:
     return shlex.join([sys.executable, "-c", FORGE, "kept.txt", target])
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "deed",
     [
@@ -353,7 +349,7 @@ def forging(target: str) -> str:
     ids=["the old file", "the new file", "the user's index", "rooda's index"],
 )
 def test_an_agent_cannot_hide_a_change_from_show_diff_and_restore(
-    repo: Workspace, rooda: Inside, deed: str
+    repo: Workspace, rooda: Rooda, deed: str
 ) -> None:
     agent = repo.agent(f"{HIDE}; {deed}")
     assert repo.rooda("work", "--ai-cmd", agent, "-n", "1").code == 2
@@ -366,10 +362,10 @@ def test_an_agent_cannot_hide_a_change_from_show_diff_and_restore(
     assert (repo.path / "kept.txt").read_text() == "of an agent\n"
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("target", [".git/index", ".rooda/git/index"])
 def test_restore_does_not_believe_an_index_that_was_forged_after_the_run(
-    repo: Workspace, rooda: Inside, target: str
+    repo: Workspace, rooda: Rooda, target: str
 ) -> None:
     assert repo.rooda("work", "--ai-cmd", "true", "-n", "1").code == 2
     script = f"{HIDE}; rm .rooda/git/index; {forging(target)}"
@@ -380,7 +376,7 @@ def test_restore_does_not_believe_an_index_that_was_forged_after_the_run(
     assert (repo.path / "kept.txt").read_text() == "of an agent\n"
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_repository_of_another_user_is_named_with_the_command_that_fixes_it(
     repo: Workspace,
 ) -> None:
@@ -402,8 +398,8 @@ def test_a_repository_of_another_user_is_named_with_the_command_that_fixes_it(
     assert repo.rooda("restore", "0").code == 0
 
 
-@pytest.mark.slow
-def test_restore_names_what_no_snapshot_contains(repo: Workspace, rooda: Inside) -> None:
+@pytest.mark.real
+def test_restore_names_what_no_snapshot_contains(repo: Workspace, rooda: Rooda) -> None:
     for name in ("gone.bin", "stays.bin"):
         with repo.write(name, "").open("wb") as file:
             file.truncate(60 * 1024**2)
@@ -422,9 +418,9 @@ def test_restore_names_what_no_snapshot_contains(repo: Workspace, rooda: Inside)
     assert (repo.path / "new/file").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_restore_keeps_modes_and_links_where_git_is_told_to_ignore_them(
-    repo: Workspace, rooda: Inside
+    repo: Workspace, rooda: Rooda
 ) -> None:
     repo.write("tool.sh", "echo hi\n").chmod(0o755)
     repo.write("plain.sh", "echo hi\n").chmod(0o644)

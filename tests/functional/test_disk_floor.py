@@ -9,11 +9,12 @@ from support.children import Nursery
 from support.faults import small_disk
 from support.workspace import PROCEDURE, ROODA, Workspace
 
+pytestmark = pytest.mark.real
+
 FILL = "head -c 12000000 /dev/zero > ballast"
 FLOOR = ("--min-free-disk", "6MB")
 
 
-@pytest.mark.thorough
 def test_run_does_not_start_below_the_floor_and_says_what_to_change(workspace: Workspace) -> None:
     workspace.config(f"loop:\n  min_free_disk: 999999GB\n{PROCEDURE}")
     for args in ((), ("--dry-run",)):
@@ -28,7 +29,6 @@ def test_run_does_not_start_below_the_floor_and_says_what_to_change(workspace: W
         assert workspace.work("true", "-n", "1", "--min-free-disk", off).code == 2
 
 
-@pytest.mark.thorough
 def test_run_waits_for_space_says_so_and_goes_on_by_itself(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -62,7 +62,6 @@ def test_run_waits_for_space_says_so_and_goes_on_by_itself(
     assert workspace.rooda("report").code == 0
 
 
-@pytest.mark.thorough
 def test_run_ends_as_aborted_if_there_is_no_space_in_time(
     workspace: Workspace, nursery: Nursery
 ) -> None:

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from support.children import until
+from support.finished import Rooda
 from support.gitrepo import git
-from support.surface import Inside, listing
+from support.surface import listing
 from support.workspace import ROODA, Finished, Workspace, alive, wait_for
 
 # A fake claude that does what the canary asks, with real events; HABITS are its misbehaviors.
@@ -132,13 +133,12 @@ def inside(
     workspace: Workspace,
     tools: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> Inside:
+) -> Rooda:
     """Run `rooda ARGS` in this process; for tests without interrupts."""
     assert tools.is_dir()
     for name, value in workspace.env.items():
         monkeypatch.setenv(name, value)
-    return Inside(workspace, monkeypatch, capfd)
+    return workspace.inside
 
 
 def program(folder: Path, name: str, text: str, mode: int = 0o755) -> Path:
@@ -171,7 +171,7 @@ def rows(done: Finished) -> dict[str, str]:
 # -- rooda doctor ----------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_doctor_lists_every_agent_and_checks_the_machine(workspace: Workspace, tools: Path) -> None:
     claude(tools)
     shell(tools, "codex", "echo codex-cli 0.166.0")
@@ -205,9 +205,10 @@ def test_doctor_lists_every_agent_and_checks_the_machine(workspace: Workspace, t
     assert listing(workspace.path, workspace.home) == before, "the doctor changes no files"
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("config", ["", "loop: {failure_threshold: 2}"])
 def test_doctor_without_any_agent_says_that_none_was_found_and_what_to_do(
-    workspace: Workspace, inside: Inside, config: str
+    workspace: Workspace, inside: Rooda, config: str
 ) -> None:
     workspace.config(config)
     done = inside("doctor")
@@ -219,8 +220,9 @@ def test_doctor_without_any_agent_says_that_none_was_found_and_what_to_do(
         assert words in summary
 
 
+@pytest.mark.real
 def test_doctor_with_an_agent_that_no_setting_chooses_says_how_to_choose_it(
-    tools: Path, inside: Inside
+    tools: Path, inside: Rooda
 ) -> None:
     claude(tools)
     done = inside("doctor")
@@ -231,8 +233,9 @@ def test_doctor_with_an_agent_that_no_setting_chooses_says_how_to_choose_it(
     assert "`loop.ai_cmd_alias`" in summary
 
 
+@pytest.mark.real
 def test_doctor_counts_its_warnings_at_the_end(
-    workspace: Workspace, tools: Path, inside: Inside
+    workspace: Workspace, tools: Path, inside: Rooda
 ) -> None:
     claude(tools)
     subprocess.run(["git", "init", "-q"], cwd=workspace.path, check=True)
@@ -244,8 +247,9 @@ def test_doctor_counts_its_warnings_at_the_end(
     assert done.out.splitlines()[-1].startswith(f"No problems found, but {words}. "), done.out
 
 
+@pytest.mark.real
 def test_doctor_with_a_missing_chosen_agent_counts_a_problem(
-    workspace: Workspace, inside: Inside
+    workspace: Workspace, inside: Rooda
 ) -> None:
     workspace.config("loop: {ai_cmd_alias: claude}")
     done = inside("doctor")
@@ -254,9 +258,9 @@ def test_doctor_with_a_missing_chosen_agent_counts_a_problem(
     assert "npm install -g @anthropic-ai/claude-code" in done.out
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_doctor_json_reports_a_missing_chosen_agent_with_advice(
-    workspace: Workspace, tools: Path, inside: Inside
+    workspace: Workspace, tools: Path, inside: Rooda
 ) -> None:
     assert inside("doctor").code == 0
     workspace.config("loop: {ai_cmd_alias: gemini}")
@@ -273,7 +277,7 @@ def test_doctor_json_reports_a_missing_chosen_agent_with_advice(
     assert inside("doctor", "--ai-cmd", "claude -p").code == 0, "claude is installed"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_doctor_survives_programs_that_hang_flood_or_fail_on_version(
     workspace: Workspace, tools: Path, pids: Path
 ) -> None:
@@ -317,11 +321,12 @@ SECRETS = (
 )
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("flags", [(), ("--json",)])
 def test_doctor_never_prints_the_value_of_a_secret(
     workspace: Workspace,
     tools: Path,
-    inside: Inside,
+    inside: Rooda,
     monkeypatch: pytest.MonkeyPatch,
     flags: tuple[str, ...],
 ) -> None:
@@ -341,6 +346,7 @@ def test_doctor_never_prints_the_value_of_a_secret(
         assert name in done.out
 
 
+@pytest.mark.real
 def test_doctor_reports_the_rest_despite_a_broken_git_config_home_and_state_folder(
     workspace: Workspace, tools: Path
 ) -> None:
@@ -361,6 +367,7 @@ def test_doctor_reports_the_rest_despite_a_broken_git_config_home_and_state_fold
         assert words in done.out
 
 
+@pytest.mark.real
 def test_doctor_reports_a_deleted_current_folder(workspace: Workspace, tools: Path) -> None:
     claude(tools)
     gone = workspace.path / "gone"
@@ -382,7 +389,7 @@ def test_doctor_reports_a_deleted_current_folder(workspace: Workspace, tools: Pa
 # -- the canary ------------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_successful_canary_leaves_no_files_and_no_changes(
     workspace: Workspace, tools: Path, temporary: Path
 ) -> None:
@@ -448,9 +455,10 @@ MORE: dict[str, dict[str, str]] = {
 }
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "habit",
-    [*BAD, *(pytest.param(habit, marks=pytest.mark.slow) for habit in MORE)],
+    [*BAD, *(pytest.param(habit, marks=pytest.mark.long) for habit in MORE)],
 )
 def test_canary_detects_each_misbehavior(
     workspace: Workspace, tools: Path, temporary: Path, pids: Path, habit: str
@@ -475,7 +483,7 @@ def about(done: Finished, topic: str) -> dict[str, Any]:
     return next(one for one in found if one["topic"] == topic)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_canary_failure_shows_kind_evidence_and_advice(
     workspace: Workspace, tools: Path, temporary: Path
 ) -> None:
@@ -495,7 +503,7 @@ def test_canary_failure_shows_kind_evidence_and_advice(
     assert "key-with-value" not in done.out + done.err
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_canary_names_a_denied_tool_and_the_flag_that_allows_it(
     workspace: Workspace, tools: Path
 ) -> None:
@@ -507,7 +515,7 @@ def test_canary_names_a_denied_tool_and_the_flag_that_allows_it(
     assert "--dangerously-skip-permissions" in about(done, "file")["advice"]
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_canary_names_and_stops_leftover_processes(
     workspace: Workspace, tools: Path, pids: Path
 ) -> None:
@@ -529,7 +537,7 @@ echo '<promise>DONE</promise>'
 """
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_canary_runs_an_unknown_agent_with_the_configured_command(
     workspace: Workspace, tools: Path, temporary: Path
 ) -> None:
@@ -543,7 +551,7 @@ def test_canary_runs_an_unknown_agent_with_the_configured_command(
     assert (done.code, list(temporary.iterdir())) == (0, [])
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_canary_uses_the_default_signal_if_the_config_turns_signals_off(
     workspace: Workspace, tools: Path
 ) -> None:
@@ -553,7 +561,7 @@ def test_canary_uses_the_default_signal_if_the_config_turns_signals_off(
     assert (done.code, marks(done)) == (0, {})
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_canary_reports_a_missing_program(workspace: Workspace, tools: Path) -> None:
     done = workspace.rooda("doctor", "--canary", "claude", "--json")
     assert tools.is_dir()
@@ -561,7 +569,7 @@ def test_canary_reports_a_missing_program(workspace: Workspace, tools: Path) -> 
     assert "claude: No such file or directory" in about(done, "started")["text"]
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_canary_runs_in_a_plain_folder_without_git(workspace: Workspace, tools: Path) -> None:
     claude(tools)
     (tools / "git").unlink()
@@ -581,7 +589,7 @@ def test_canary_runs_in_a_plain_folder_without_git(workspace: Workspace, tools: 
     ],
 )
 def test_invalid_arguments_are_rejected_before_any_program_runs(
-    inside: Inside, tools: Path, pids: Path, args: tuple[str, ...], words: str
+    inside: Rooda, tools: Path, pids: Path, args: tuple[str, ...], words: str
 ) -> None:
     claude(tools)
     done = inside("doctor", *args)
@@ -590,8 +598,9 @@ def test_invalid_arguments_are_rejected_before_any_program_runs(
     assert recorded_pids(pids) == []
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
-    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
 )
 def test_interrupt_stops_the_canary_and_its_process_tree(
     workspace: Workspace, tools: Path, temporary: Path, pids: Path, number: signal.Signals
@@ -611,6 +620,7 @@ def test_interrupt_stops_the_canary_and_its_process_tree(
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.real
 def test_ctrl_c_during_a_version_query_leaves_no_processes(
     workspace: Workspace, tools: Path, pids: Path
 ) -> None:
@@ -626,7 +636,7 @@ def test_ctrl_c_during_a_version_query_leaves_no_processes(
     until(lambda: not alive(pid), "the end of the program asked for its version")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_the_fleet_is_checked_when_asked(workspace: Workspace) -> None:
     git(workspace.path, "init", "-q", "-b", "main")
     plain = json.loads(workspace.rooda("doctor", "--json").out)

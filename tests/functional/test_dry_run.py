@@ -10,7 +10,8 @@ import pytest
 from rooda.config.sandbox_checks import NO_SANDBOX
 from rooda.config.settings import SETTINGS
 from rooda.console.flags import without_dry_run
-from support.surface import TRUE, Inside, dry, listing, plan, planned, procedure
+from support.finished import Rooda
+from support.surface import TRUE, dry, listing, plan, planned, procedure
 from support.workspace import ROODA, Workspace
 
 RULE = "─" * 40
@@ -74,11 +75,9 @@ def configuration(report: str) -> list[str]:
 
 
 @pytest.fixture
-def inside(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Inside:
+def inside(workspace: Workspace) -> Rooda:
     workspace.config(procedure())
-    return Inside(workspace, monkeypatch, capfd)
+    return workspace.inside
 
 
 def validation(report: str) -> str:
@@ -103,7 +102,6 @@ def test_report_of_a_valid_configuration(workspace: Workspace) -> None:
     assert (done.code, done.out, done.err) == (0, expected, "")
 
 
-@pytest.mark.thorough
 def test_report_of_a_missing_agent_program(workspace: Workspace) -> None:
     workspace.config(TEN)
     env = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
@@ -111,7 +109,7 @@ def test_report_of_a_missing_agent_program(workspace: Workspace) -> None:
     assert (done.code, done.out, done.err) == (1, INVALID_REPORT, "")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_report_shows_the_prompt_that_the_agent_gets(workspace: Workspace) -> None:
     workspace.write("TASK.md", "from a file")
     args = ("-n", "1", "-c", "TASK.md", "-c", "some words", "--orient", "my own")
@@ -171,7 +169,7 @@ def test_default_value_is_shown_only_for_the_five_main_settings(
         ("--stall-threshold 4", "Stall Threshold: 4 (cli: --stall-threshold)"),
     ],
 )
-def test_origin_is_a_flag(inside: Inside, flags: str, line: str) -> None:
+def test_origin_is_a_flag(inside: Rooda, flags: str, line: str) -> None:
     done = inside("work", "--ai-cmd", "true", "--dry-run", *flags.split())
     assert line.replace("WORK", str(inside.workspace.path)) in configuration(done.out)
 
@@ -250,6 +248,7 @@ def test_origin_is_the_global_config(workspace: Workspace) -> None:
     assert line in configuration(dry(planned(workspace)))
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "preset,lines",
     [
@@ -394,7 +393,6 @@ def test_program_is_searched_in_the_working_dir(workspace: Workspace) -> None:
     )
 
 
-@pytest.mark.thorough
 def test_missing_working_dir_is_marked(workspace: Workspace) -> None:
     done = workspace.work("true", "--dry-run", "--working-dir", "nowhere")
     assert done.code == 1
@@ -484,7 +482,7 @@ def test_all_problems_are_shown_at_once_on_stdout(workspace: Workspace) -> None:
     ids=["unlimited", "both", "context"],
 )
 def test_warnings_are_shown_and_do_not_fail(
-    inside: Inside, flags: tuple[str, ...], config: str, words: str
+    inside: Rooda, flags: tuple[str, ...], config: str, words: str
 ) -> None:
     inside.workspace.config(config)
     done = inside("work", "--ai-cmd", "true", "--dry-run", *flags)
@@ -507,7 +505,6 @@ def test_unknown_procedure_gets_a_suggestion(workspace: Workspace) -> None:
 # -- no side effects -----------------------------------------------------------------------
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("args", [(), ("--ai-cmd", "nonexistent-cli")], ids=["valid", "invalid"])
 def test_dry_run_starts_and_writes_nothing(workspace: Workspace, args: tuple[str, ...]) -> None:
     agent = workspace.agent("touch started")
@@ -519,6 +516,7 @@ def test_dry_run_starts_and_writes_nothing(workspace: Workspace, args: tuple[str
     assert not (workspace.path / ".rooda").exists()
 
 
+@pytest.mark.real
 def test_marks_are_replaced_where_the_encoding_lacks_them(workspace: Workspace) -> None:
     done = workspace.work("true", "--dry-run", env={"PYTHONIOENCODING": "latin-1"})
     assert (done.code, done.err) == (0, "")
@@ -535,7 +533,7 @@ def test_control_codes_in_prompt_and_config_do_not_reach_the_terminal(workspace:
     assert "red alert\nnext" in report
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_closed_reader_is_no_error(workspace: Workspace) -> None:
     with subprocess.Popen(
         [str(ROODA), "build", "--dry-run", "--ai-cmd", "true"],
@@ -579,7 +577,7 @@ def test_closed_reader_is_no_error(workspace: Workspace) -> None:
     ],
 )
 def test_command_to_execute_is_the_same_without_dry_run(
-    inside: Inside, given: str, left: str
+    inside: Rooda, given: str, left: str
 ) -> None:
     arguments = shlex.split(given)
     done = inside(*arguments)

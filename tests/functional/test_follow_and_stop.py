@@ -13,10 +13,10 @@ from rooda.config.problems import InvalidInput
 from rooda.engine.at_work import AtWork
 from rooda.process.leftovers import start_time
 from support.children import IN_THE_BACKGROUND, Nursery, until
+from support.finished import Rooda
 from support.jobs import Job
 from support.recorded import HANGS, SUCCESS, asked, refused, statuses, versioned, within
 from support.screen import Screen
-from support.surface import Inside
 from support.workspace import Workspace, alive, wait_for
 
 WAITS = "echo $$ > agent.pid; while ! test -e go; do sleep 0.02; done"
@@ -26,17 +26,15 @@ STUBBORN = "trap '' TERM; echo $$ > agent.pid; while :; do sleep 60; done"
 
 
 @pytest.fixture
-def rooda(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Inside:
+def rooda(workspace: Workspace) -> Rooda:
     """Run `rooda ARGS` in this process, to read the record."""
-    return Inside(workspace, monkeypatch, capfd)
+    return workspace.inside
 
 
 # -- follow --------------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_follow_shows_a_live_run_and_ends_with_it(
     workspace: Workspace, nursery: Nursery, screen: Screen
 ) -> None:
@@ -54,8 +52,8 @@ def test_follow_shows_a_live_run_and_ends_with_it(
     assert screen.lines[0].endswith("(work), running")
 
 
-@pytest.mark.thorough
-def test_follow_prints_the_whole_log_of_an_ended_run(workspace: Workspace, rooda: Inside) -> None:
+@pytest.mark.real
+def test_follow_prints_the_whole_log_of_an_ended_run(workspace: Workspace, rooda: Rooda) -> None:
     bodies = [f"echo word {number}; seq 3000" for number in range(2)]
     assert workspace.work(workspace.agents(*bodies), "-n", "2").code == 2
     (run,) = asked(rooda, "history")
@@ -69,7 +67,7 @@ def test_follow_prints_the_whole_log_of_an_ended_run(workspace: Workspace, rooda
     refused(rooda("follow", "nonsense"), "there is no run 'nonsense'")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_follow_ends_when_rooda_was_killed(workspace: Workspace, nursery: Nursery) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
     nursery.pid("agent")
@@ -79,7 +77,7 @@ def test_follow_ends_when_rooda_was_killed(workspace: Workspace, nursery: Nurser
     assert following.finish().code == 0
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_ctrl_c_ends_follow_and_not_the_run(
     workspace: Workspace, nursery: Nursery, screen: Screen
 ) -> None:
@@ -95,7 +93,7 @@ def test_ctrl_c_ends_follow_and_not_the_run(
     assert running.finish().code == 0
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_follow_strips_control_codes_that_an_agent_wrote_into_the_session_log(
     workspace: Workspace, screen: Screen
 ) -> None:
@@ -109,8 +107,8 @@ def test_follow_strips_control_codes_that_an_agent_wrote_into_the_session_log(
     assert b"\x07" not in screen.sent
 
 
-@pytest.mark.thorough
-def test_follow_reports_a_missing_session_log(workspace: Workspace, rooda: Inside) -> None:
+@pytest.mark.real
+def test_follow_reports_a_missing_session_log(workspace: Workspace, rooda: Rooda) -> None:
     assert workspace.work(workspace.agent(f"{SUCCESS}; rm -rf .rooda/runs; sleep 0.1")).code == 0
     for path in (workspace.path / ".rooda/runs").glob("*/session.log"):
         path.unlink()
@@ -120,8 +118,9 @@ def test_follow_reports_a_missing_session_log(workspace: Workspace, rooda: Insid
 # -- stop ----------------------------------------------------------------------------------
 
 
+@pytest.mark.real
 def test_stop_ends_a_run_after_its_current_iteration(
-    workspace: Workspace, nursery: Nursery, rooda: Inside
+    workspace: Workspace, nursery: Nursery, rooda: Rooda
 ) -> None:
     command = workspace.agents("exit 0", f"{WAITS}; echo > finished", SUCCESS)
     running = nursery.start(workspace, "work", "--ai-cmd", command)
@@ -148,9 +147,9 @@ def test_stop_ends_a_run_after_its_current_iteration(
     refused(rooda("stop", "--now"), "no run is at work here")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_stop_does_not_change_the_outcome_of_a_run_in_its_last_iteration(
-    workspace: Workspace, nursery: Nursery, rooda: Inside
+    workspace: Workspace, nursery: Nursery, rooda: Rooda
 ) -> None:
     command = workspace.agent(f"{WAITS}; {SUCCESS}")
     running = nursery.start(workspace, "work", "--ai-cmd", command)
@@ -161,9 +160,9 @@ def test_stop_does_not_change_the_outcome_of_a_run_in_its_last_iteration(
     assert asked(rooda, "show")["status"] == "success"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_stop_now_ends_the_run_with_sigterm_and_reports_its_outcome(
-    workspace: Workspace, nursery: Nursery, rooda: Inside
+    workspace: Workspace, nursery: Nursery, rooda: Rooda
 ) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
     agent = nursery.pid("agent")
@@ -178,7 +177,7 @@ def test_stop_now_ends_the_run_with_sigterm_and_reports_its_outcome(
     assert statuses(run) == [(1, "interrupted")]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_stop_now_ends_a_run_that_a_script_started_in_the_background(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -194,7 +193,7 @@ def test_stop_now_ends_a_run_that_a_script_started_in_the_background(
     assert script.finish().code == 130
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_stop_now_waits_for_an_agent_that_ignores_sigterm_and_reports_the_wait(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -210,7 +209,7 @@ def test_stop_now_waits_for_an_agent_that_ignores_sigterm_and_reports_the_wait(
     assert running.finish().code == 130
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_second_stop_now_kills_the_agent_at_once_and_both_report_the_end(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -227,9 +226,9 @@ def test_second_stop_now_kills_the_agent_at_once_and_both_report_the_end(
         assert re.fullmatch(r"Run \S+ has ended: interrupted\.\n", done.out)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_stop_now_reports_a_run_that_is_still_running_and_what_to_do(
-    workspace: Workspace, nursery: Nursery, rooda: Inside, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, nursery: Nursery, rooda: Rooda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rooda.cli.commands.follow_stop._LONGEST_WAIT", 0.2)
     command = workspace.agent(ASKED)
@@ -245,7 +244,7 @@ def test_stop_now_reports_a_run_that_is_still_running_and_what_to_do(
     assert running.finish().code == 130
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_stop_now_reports_a_run_that_had_its_outcome_before_the_signal(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -260,7 +259,7 @@ def test_stop_now_reports_a_run_that_had_its_outcome_before_the_signal(
     assert running.finish().code == 0
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_stop_now_ends_a_run_that_sigstop_holds(workspace: Workspace, nursery: Nursery) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
     agent = nursery.pid("agent")
@@ -272,7 +271,7 @@ def test_stop_now_ends_a_run_that_sigstop_holds(workspace: Workspace, nursery: N
     assert not alive(agent)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.skipif(sys.platform != "linux", reason="reads process states from /proc")
 def test_stop_now_ends_a_run_that_ctrl_z_holds(
     workspace: Workspace, nursery: Nursery, job: Job
@@ -287,7 +286,7 @@ def test_stop_now_ends_a_run_that_ctrl_z_holds(
     assert not alive(agent)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/locks")
 def test_stop_now_ends_a_run_without_run_json(workspace: Workspace, nursery: Nursery) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
@@ -300,7 +299,7 @@ def test_stop_now_ends_a_run_without_run_json(workspace: Workspace, nursery: Nur
     assert running.finish().code == 130
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/locks")
 def test_an_agent_cannot_prevent_a_stop_with_a_forged_run_json(
     workspace: Workspace, nursery: Nursery
@@ -330,7 +329,7 @@ signal.pause()
 """
 
 
-@pytest.mark.thorough
+@pytest.mark.real(rows=3)
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/locks")
 @pytest.mark.parametrize("how", ["handles", "does not handle"])
 @pytest.mark.parametrize("flags", [(), ("--now",)], ids=["", "now"])
@@ -360,7 +359,7 @@ def test_process_that_reuses_the_pid_of_an_ended_run_gets_no_signal() -> None:
     run.wake()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_stop_works_from_a_subfolder(workspace: Workspace, nursery: Nursery) -> None:
     versioned(workspace)
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
@@ -369,9 +368,9 @@ def test_stop_works_from_a_subfolder(workspace: Workspace, nursery: Nursery) -> 
     assert running.finish().code == 130
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_stop_without_a_run_is_refused_also_if_run_json_is_stale(
-    workspace: Workspace, nursery: Nursery, rooda: Inside
+    workspace: Workspace, nursery: Nursery, rooda: Rooda
 ) -> None:
     refused(rooda("stop"), "no run is at work here")
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))

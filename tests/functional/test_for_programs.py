@@ -41,14 +41,14 @@ def closing_both(*descriptors: int) -> Iterator[None]:
 # -- a record that is apart from the work tree -----------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.git
 def test_a_dry_run_makes_no_folder_for_the_record(tree: Workspace, apart: Path) -> None:
     done = work(tree, "true", "--dry-run", "--record", str(apart))
     assert done.code == 0, done.out
     assert not apart.exists()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_the_record_of_a_run_can_be_apart_from_its_work_tree(
     tree: Workspace, apart: Path, tmp_path: Path
 ) -> None:
@@ -65,7 +65,7 @@ def test_the_record_of_a_run_can_be_apart_from_its_work_tree(
     assert "--record" not in str(row.given)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_run_goes_on_in_another_work_tree_with_its_record(
     tree: Workspace, apart: Path, tmp_path: Path
 ) -> None:
@@ -87,7 +87,7 @@ def test_a_run_goes_on_in_another_work_tree_with_its_record(
     assert [one.number for one in RecordReader(moved).iterations(row.run)] == [1, 2]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_two_runs_in_one_work_tree_exclude_each_other_wherever_their_records_are(
     tree: Workspace, nursery: Nursery, apart: Path, tmp_path: Path
 ) -> None:
@@ -107,7 +107,7 @@ def test_two_runs_in_one_work_tree_exclude_each_other_wherever_their_records_are
     assert first.finish().code == 130
 
 
-@pytest.mark.thorough
+@pytest.mark.git
 def test_a_place_that_is_no_good_for_a_record_is_one_clear_error(
     tree: Workspace, tmp_path: Path
 ) -> None:
@@ -126,7 +126,7 @@ def test_a_place_that_is_no_good_for_a_record_is_one_clear_error(
     assert not (tmp_path / "nothing").exists()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_an_agent_can_not_put_an_option_for_programs_into_the_recorded_flags(
     tree: Workspace, apart: Path
 ) -> None:
@@ -143,7 +143,7 @@ def test_an_agent_can_not_put_an_option_for_programs_into_the_recorded_flags(
 # -- the name of a new run -------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_program_chooses_the_name_of_a_run(tree: Workspace) -> None:
     for name in ("api", "api-2"):
         assert work(tree, "true", "-n", "1", "--run-id", name).code == 2
@@ -163,7 +163,7 @@ def test_a_program_chooses_the_name_of_a_run(tree: Workspace) -> None:
     refused(tree.rooda("resume", "api", "--run-id", "x"), "--run-id is for new runs")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_killed_run_is_cleared_away_without_harm_to_one_of_the_same_name_elsewhere(
     tree: Workspace, nursery: Nursery, tmp_path: Path
 ) -> None:
@@ -184,7 +184,7 @@ def test_a_killed_run_is_cleared_away_without_harm_to_one_of_the_same_name_elsew
 # -- the lifeline ----------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_the_agent_and_its_tree_end_when_the_lifeline_closes(
     tree: Workspace, nursery: Nursery, tmp_path: Path
 ) -> None:
@@ -215,7 +215,7 @@ def test_the_agent_and_its_tree_end_when_the_lifeline_closes(
     assert (row.status, row.rule) == ("interrupted", "interrupted")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_wrong_lifeline_is_one_clear_error_before_anything_starts(
     tree: Workspace, tmp_path: Path
 ) -> None:

@@ -70,11 +70,11 @@ CHANGES = {
 FAST = ("deleted", "HEAD emptied", "file that points elsewhere")
 
 
-@pytest.mark.thorough
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "deed",
     [
-        pytest.param(deed, id=name, marks=[] if name in FAST else [pytest.mark.slow])
+        pytest.param(deed, id=name, marks=[] if name in FAST else [pytest.mark.long])
         for name, deed in CHANGES.items()
     ],
 )
@@ -94,7 +94,7 @@ def test_a_repository_that_the_agent_changed_is_neither_committed_nor_pushed(
     assert work.git("for-each-ref", cwd=work.remote) == ""
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_the_message_says_that_the_repository_changed(work: GitWork) -> None:
     make_repository_above(work)
     done = work.work(work.agent(f"rm -rf .git; {SUCCESS}"), "-n", "1", "--commit", "--push")
@@ -102,7 +102,7 @@ def test_the_message_says_that_the_repository_changed(work: GitWork) -> None:
     assert "nothing was pushed" in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_resume_commits_only_to_the_repository_in_which_the_run_started(work: GitWork) -> None:
     work.write("sub/file", "old\n")
     work.commit()
@@ -133,7 +133,7 @@ def test_resume_commits_only_to_the_repository_in_which_the_run_started(work: Gi
     assert there.subjects()[-1] == "work: iteration 3"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_ralph_does_not_commit_the_repository_above(workspace: Workspace) -> None:
     with ralph_work(workspace) as work:
         work.plan()
@@ -163,7 +163,7 @@ REMOTES = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("deed", REMOTES.values(), ids=REMOTES)
 def test_a_push_goes_to_no_address_that_the_agent_has_set(work: GitWork, deed: str) -> None:
     other = work.path.parent / "other.git"
@@ -193,7 +193,7 @@ def planted(work: GitWork, *names: str) -> tuple[str, Path]:
 PROGRAMS = ("git", "sh", "bash", "env", "true", "cat", "python", "python3", "ssh", "gpg", "ps")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize("flags", [(), ("--commit", "--push"), ("--verify", "exit 0")])
 def test_a_program_that_the_agent_planted_is_not_run(work: GitWork, flags: tuple[str, ...]) -> None:
     plant, marker = planted(work, *PROGRAMS)
@@ -205,7 +205,7 @@ def test_a_program_that_the_agent_planted_is_not_run(work: GitWork, flags: tuple
     assert not marker.exists(), marker.read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_no_reading_command_runs_a_planted_program(work: GitWork) -> None:
     plant, marker = planted(work, *PROGRAMS, "claude", "codex", "node", "gemini", "less")
     assert work.work(work.agent(f"{plant}; echo 1 > one; {SUCCESS}"), "-n", "1").code == 0
@@ -224,7 +224,7 @@ def test_no_reading_command_runs_a_planted_program(work: GitWork) -> None:
         assert not marker.exists(), (words, marker.read_text())
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_doctor_says_that_it_did_not_run_a_program_of_the_work_tree(work: GitWork) -> None:
     folder = work.path / ".venv/bin"
     claude = work.write(
@@ -236,6 +236,7 @@ def test_doctor_says_that_it_did_not_run_a_program_of_the_work_tree(work: GitWor
     assert "it is in the work tree" in done.out
 
 
+@pytest.mark.git
 def test_a_git_that_exists_only_in_the_work_tree_is_not_used(work: GitWork) -> None:
     marker = work.marker("was-run")
     work.write("bin/git", f"#!/bin/sh\necho x > {marker}\n").chmod(0o755)
@@ -254,7 +255,7 @@ def undo_command(done: Finished) -> list[str]:
     return done.out.splitlines()[-1].removeprefix("To undo: rooda ").split()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_an_undo_outlives_the_run_that_was_restored(work: GitWork) -> None:
     work.settings(history={"keep_runs": 1})
     work.work(work.agent("echo one > one"), "-n", "1")
@@ -267,7 +268,7 @@ def test_an_undo_outlives_the_run_that_was_restored(work: GitWork) -> None:
     assert (work.path / "mine.txt").read_text() == "the user's own work\n"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_restore_names_the_day_until_which_it_can_be_undone(work: GitWork) -> None:
     work.work(work.agent("echo one > one"), "-n", "1")
     today = datetime.now().astimezone()
@@ -276,7 +277,7 @@ def test_a_restore_names_the_day_until_which_it_can_be_undone(work: GitWork) -> 
     assert any(f"kept until {day}" in done.out for day in days)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_an_undo_can_itself_be_undone_and_old_ones_are_deleted(work: GitWork) -> None:
     work.work(work.agent("echo one > one"), "-n", "1")
     first = undo_command(work.rooda("restore", "0"))
@@ -311,7 +312,7 @@ def gits(work: GitWork) -> list[psutil.Process]:
 PIPE = "mkdir -p sub; mkfifo sub/.gitignore; echo x > sub/file"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_run_whose_git_hangs(work: GitWork, number: signal.Signals) -> None:
     running = work.begin(work.agent(PIPE), "-n", "3")
@@ -323,7 +324,7 @@ def test_a_signal_ends_a_run_whose_git_hangs(work: GitWork, number: signal.Signa
     until(lambda: not gits(work), "the end of git")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_git_does_not_outlive_a_rooda_that_was_killed(work: GitWork) -> None:
     running = work.begin(work.agent(PIPE), "-n", "3")
     until(lambda: bool(gits(work)) and (work.path / "sub/file").exists(), "a git that hangs")
@@ -335,8 +336,9 @@ def test_git_does_not_outlive_a_rooda_that_was_killed(work: GitWork) -> None:
 PIPES = ("HEAD", "config", "index", "packed-refs", "refs/heads/main", "objects/info/alternates")
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=[pytest.mark.slow] if one != "HEAD" else []) for one in PIPES]
+    "name", [pytest.param(one, marks=[pytest.mark.long] if one != "HEAD" else []) for one in PIPES]
 )
 def test_a_pipe_in_the_git_folder_does_not_hold_a_run_up(work: GitWork, name: str) -> None:
     agent = work.agents(f"echo 1 > one; rm -f .git/{name}; mkfifo .git/{name}", "echo 2 > two")
@@ -346,7 +348,7 @@ def test_a_pipe_in_the_git_folder_does_not_hold_a_run_up(work: GitWork, name: st
     assert f".git/{name} is a named pipe" in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_device_in_the_git_folder_does_not_hold_a_run_up(work: GitWork) -> None:
     agent = work.agent("mkdir -p .git/objects/info; ln -sf /dev/zero .git/objects/info/alternates")
     done = work.begin(agent, "-n", "2", "--commit", "--failure-threshold", "5").finish(timeout=50)
@@ -362,7 +364,7 @@ PLANTED_SETTINGS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("deed", PLANTED_SETTINGS.values(), ids=PLANTED_SETTINGS)
 def test_a_program_that_the_agent_wrote_into_the_settings_is_not_run(
     work: GitWork, deed: str
@@ -376,7 +378,7 @@ def test_a_program_that_the_agent_wrote_into_the_settings_is_not_run(
     assert not marker.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_max_duration_ends_a_run_whose_git_hangs(work: GitWork) -> None:
     running = work.begin(work.agent(PIPE), "-n", "3", "--max-duration", "2s")
     done = running.finish(timeout=40)
@@ -384,7 +386,7 @@ def test_max_duration_ends_a_run_whose_git_hangs(work: GitWork) -> None:
     assert gits(work) == []
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_commit_that_hangs_ends_with_the_run(work: GitWork) -> None:
     work.settings(git={"snapshots": False}, track_file_changes=False)
     agent = work.agent(f"{PIPE}; {SUCCESS}")
@@ -395,7 +397,7 @@ def test_a_commit_that_hangs_ends_with_the_run(work: GitWork) -> None:
     assert gits(work) == []
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_signal_before_the_first_iteration_ends_a_git_that_hangs(work: GitWork) -> None:
     work.write("sub/file", "x")
     os.mkfifo(work.path / "sub/.gitignore")
@@ -407,7 +409,7 @@ def test_a_signal_before_the_first_iteration_ends_a_git_that_hangs(work: GitWork
     until(lambda: not gits(work), "the end of git")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_huge_tracked_file_is_left_out_of_the_snapshot(work: GitWork) -> None:
     agent = work.agents("truncate -s 1T README", f"echo 2 > two; {SUCCESS}")
     done = work.work(agent, "-n", "2")
@@ -418,7 +420,7 @@ def test_a_huge_tracked_file_is_left_out_of_the_snapshot(work: GitWork) -> None:
     assert "README" in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("moment", ["pre_iteration", "post_iteration", "on_failure"])
 def test_max_duration_ends_a_hook(work: GitWork, moment: str) -> None:
     sign = work.marker("hook")
@@ -430,7 +432,7 @@ def test_max_duration_ends_a_hook(work: GitWork, moment: str) -> None:
     assert not psutil.pid_exists(pid)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_max_duration_ends_verify(work: GitWork) -> None:
     sign = work.marker("verify")
     check = f"echo $$ > {sign}; exec sleep 600"

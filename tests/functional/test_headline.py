@@ -11,7 +11,7 @@ from support.workspace import PROCEDURE, Workspace
 CLAUDE = VOICES[0]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_headline_is_in_the_record_for_text_and_for_events(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     text = workspace.agents(

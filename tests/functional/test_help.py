@@ -74,6 +74,7 @@ def line_of(text: str, flag: str) -> str:
     return " ".join(found.split())
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("command", ["build", "run", "resume"])
 def test_help_of_a_run_shows_the_common_flags_only(workspace: Workspace, command: str) -> None:
     flags = flags_of(printed(workspace, str(ROODA), command, "--help"))
@@ -82,16 +83,19 @@ def test_help_of_a_run_shows_the_common_flags_only(workspace: Workspace, command
     assert len(flags) <= 35
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("command", ["build", "run", "resume"])
 def test_help_all_of_a_run_shows_every_flag(workspace: Workspace, command: str) -> None:
     flags = flags_of(printed(workspace, str(ROODA), command, "--help-all"))
     assert flags >= {setting.flag_name for setting in SETTINGS if not setting.is_secret}
 
 
+@pytest.mark.real
 def test_help_names_help_all(workspace: Workspace) -> None:
     assert "`--help-all` shows all flags." in printed(workspace, str(ROODA), "build", "--help")
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("command", ["plan", "build", "prompt"])
 def test_help_all_of_ralph_describes_the_config(workspace: Workspace, command: str) -> None:
     short = printed(workspace, str(RALPH), command, "--help")
@@ -102,7 +106,7 @@ def test_help_all_of_ralph_describes_the_config(workspace: Workspace, command: s
         assert f"\n  {key} " not in short
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_usage_names_the_procedure_that_the_user_typed(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     for name in ("build", "work"):
@@ -127,6 +131,7 @@ def test_a_flag_that_takes_45m_says_duration(setting: Setting[Any]) -> None:
     assert setting.from_text("45m") == 45 * 60
 
 
+@pytest.mark.real
 def test_every_setting_shows_its_default(workspace: Workspace) -> None:
     text = printed(workspace, str(ROODA), "build", "--help-all")
     for setting in SETTINGS:
@@ -146,14 +151,14 @@ def test_every_setting_shows_its_default(workspace: Workspace) -> None:
         assert words in line_of(text, flag)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_ralph_shows_its_defaults(workspace: Workspace) -> None:
     text = printed(workspace, str(RALPH), "build", "--help")
     assert "else 10]" in line_of(text, "--max-iterations")
     assert "[default: .ralph/config, else ./config]" in line_of(text, "--config")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_fallbacks_take_aliases(workspace: Workspace) -> None:
     text = printed(workspace, str(ROODA), "build", "--help-all")
     assert line_of(text, "--ai-cmd-fallbacks").startswith("--ai-cmd-fallbacks ALIAS-or-CMD ")
@@ -162,7 +167,7 @@ def test_fallbacks_take_aliases(workspace: Workspace) -> None:
     assert "AI command binary not found: no-such-program" in workspace.rooda("work", *flags).out
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_the_help_of_env_says_where_a_variable_can_be_removed(workspace: Workspace) -> None:
     """`--env` only adds variables; in a config file, null removes one."""
     text = line_of(printed(workspace, str(ROODA), "build", "--help-all"), "--env")
@@ -175,7 +180,7 @@ def test_the_help_of_env_says_where_a_variable_can_be_removed(workspace: Workspa
     assert not [line for line in seen if line.startswith("GONE=")]
 
 
-@pytest.mark.thorough
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize(
     "words",
     [

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from support.children import Nursery, until
+from support.finished import Rooda
 from support.recorded import (
     HANGS,
     SUCCESS,
@@ -25,7 +26,6 @@ from support.recorded import (
     within,
 )
 from support.screen import Screen
-from support.surface import Inside
 from support.workspace import PROCEDURE, ROODA, Workspace
 
 OF_A_RUN = {
@@ -121,15 +121,14 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Past:
 
 
 @pytest.fixture
-def rooda(past: Past, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Inside:
+def rooda(past: Past) -> Rooda:
     """Run `rooda ARGS` in that workspace, in this process, which is faster than a new process."""
-    return Inside(past.workspace, monkeypatch, capfd)
+    return past.workspace.inside
 
 
 # -- history -------------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
 def test_history_lists_runs_newest_first_and_truncates_nothing_in_a_pipe(past: Past) -> None:
     done = past.workspace.rooda("history")
     assert done.code == 0
@@ -150,7 +149,7 @@ def test_history_lists_runs_newest_first_and_truncates_nothing_in_a_pipe(past: P
 
 
 def test_history_json_has_everything_of_a_run_except_its_iterations(
-    past: Past, rooda: Inside
+    past: Past, rooda: Rooda
 ) -> None:
     runs = asked(rooda, "history")
     assert [run["run"] for run in runs] == [past.slow, past.crashed, past.good]
@@ -186,7 +185,7 @@ def test_history_json_has_everything_of_a_run_except_its_iterations(
     assert runs[0]["summary"]["total_duration_ms"] >= 1000
 
 
-def test_history_filters_by_status_procedure_date_and_count(past: Past, rooda: Inside) -> None:
+def test_history_filters_by_status_procedure_date_and_count(past: Past, rooda: Rooda) -> None:
     today = datetime.now().astimezone().date()
     for words, found in {
         ("--status", "aborted"): [past.crashed],
@@ -197,17 +196,18 @@ def test_history_filters_by_status_procedure_date_and_count(past: Past, rooda: I
         assert [run["run"] for run in asked(rooda, "history", *words)] == found, words
 
 
-def test_history_says_that_no_run_matches(rooda: Inside) -> None:
+def test_history_says_that_no_run_matches(rooda: Rooda) -> None:
     done = rooda("history", "--procedure", "missing")
     assert (done.code, done.out) == (0, "")
     assert "No run matches." in done.err
 
 
 @pytest.mark.parametrize("words", [("--since", "garbage"), ("--until", "2025-13-40")])
-def test_invalid_date_gives_a_clear_error(rooda: Inside, words: tuple[str, str]) -> None:
+def test_invalid_date_gives_a_clear_error(rooda: Rooda, words: tuple[str, str]) -> None:
     refused(rooda("history", *words), words[1])
 
 
+@pytest.mark.real
 def test_tables_fit_a_narrow_terminal(past: Past) -> None:
     for words in (("history",), ("show", past.good)):
         screen = Screen(columns=48, rows=100)
@@ -223,6 +223,7 @@ def test_tables_fit_a_narrow_terminal(past: Past) -> None:
         assert any(past.good in line for line in rows)
 
 
+@pytest.mark.real
 def test_why_names_the_origin_of_each_limit_on_a_narrow_terminal_in_a_pager(past: Past) -> None:
     whole = past.workspace.rooda("why", past.good).out
     origins = re.findall(r"\((?:built-in|cli: \S+|[^()]*yml[^()]*)\)\n", whole)
@@ -243,7 +244,7 @@ def test_why_names_the_origin_of_each_limit_on_a_narrow_terminal_in_a_pager(past
 # -- show ----------------------------------------------------------------------------------
 
 
-def test_show_prints_a_run_with_one_line_for_each_iteration(past: Past, rooda: Inside) -> None:
+def test_show_prints_a_run_with_one_line_for_each_iteration(past: Past, rooda: Rooda) -> None:
     done = rooda("show", past.good)
     assert done.code == 0
     outcome, rule, *_ = done.out.splitlines()
@@ -262,7 +263,8 @@ def test_show_prints_a_run_with_one_line_for_each_iteration(past: Past, rooda: I
     assert f"\n  rooda why {past.good} " in done.out.partition("\nNext\n")[2]
 
 
-def test_colors_are_printed_on_a_terminal_or_if_asked_for(past: Past, rooda: Inside) -> None:
+@pytest.mark.real
+def test_colors_are_printed_on_a_terminal_or_if_asked_for(past: Past, rooda: Rooda) -> None:
     for words in (("show",), ("show", "1"), ("history",)):
         assert "\x1b" not in rooda(*words).out
         assert "\x1b[31m" in rooda(*words, "--color", "always").out
@@ -275,11 +277,11 @@ def test_colors_are_printed_on_a_terminal_or_if_asked_for(past: Past, rooda: Ins
     assert b"\x1b[32msuccess\x1b[0m" in screen.sent
 
 
-def test_show_without_a_name_shows_the_last_run(past: Past, rooda: Inside) -> None:
+def test_show_without_a_name_shows_the_last_run(past: Past, rooda: Rooda) -> None:
     assert f"Run         {past.slow}\n" in rooda("show").out
 
 
-def test_show_prints_everything_known_of_an_iteration(past: Past, rooda: Inside) -> None:
+def test_show_prints_everything_known_of_an_iteration(past: Past, rooda: Rooda) -> None:
     done = rooda("show", past.good, "2")
     assert done.code == 0
     for line in ("Status     failed", "Exit code  3", "Progress   yes"):
@@ -294,7 +296,6 @@ def test_show_prints_everything_known_of_an_iteration(past: Past, rooda: Inside)
     assert "What the agent said last\n" in tests
 
 
-@pytest.mark.thorough
 def test_show_json_of_a_run_has_the_documented_keys(past: Past) -> None:
     run = asked(past.workspace.rooda, "show", past.good)
     assert run.keys() >= OF_A_RUN | {"iterations"}
@@ -336,7 +337,7 @@ def test_show_json_of_a_run_has_the_documented_keys(past: Past) -> None:
 
 
 def test_show_json_of_an_iteration_is_the_same_object_as_in_its_run(
-    past: Past, rooda: Inside
+    past: Past, rooda: Rooda
 ) -> None:
     whole = asked(rooda, "show", past.crashed)["iterations"][0]
     alone = asked(rooda, "show", past.crashed, "1")
@@ -345,14 +346,14 @@ def test_show_json_of_an_iteration_is_the_same_object_as_in_its_run(
     assert (alone["status"], alone["kind"]) == ("failed", "crash")
 
 
-def test_exit_code_after_a_timeout_is_that_of_the_stopped_agent(rooda: Inside) -> None:
+def test_exit_code_after_a_timeout_is_that_of_the_stopped_agent(rooda: Rooda) -> None:
     (one,) = asked(rooda, "show")["iterations"]
     assert one["status"] == "timed_out"
     assert one["result"]["exit_code"] == 128 + 15
     assert one["kind"] == "timeout"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_running_run_has_no_end_yet(workspace: Workspace, nursery: Nursery) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agents("exit 0", HANGS))
     nursery.pid("agent")
@@ -367,7 +368,7 @@ def test_running_run_has_no_end_yet(workspace: Workspace, nursery: Nursery) -> N
     running.process.kill()
 
 
-def test_run_is_found_by_a_unique_prefix_of_its_name(past: Past, rooda: Inside) -> None:
+def test_run_is_found_by_a_unique_prefix_of_its_name(past: Past, rooda: Rooda) -> None:
     runs = [past.good, past.crashed, past.slow]
     shared = next(n for n in range(30) if len({run[:n] for run in runs}) > 1) - 1
     unique = next(n for n in range(30) if len({run[:n] for run in runs}) == 3)
@@ -390,7 +391,7 @@ def test_run_is_found_by_a_unique_prefix_of_its_name(past: Past, rooda: Inside) 
     ids=lambda words: " ".join(words) if words[0] in ("show", "why") else "",
 )
 def test_missing_run_or_iteration_gives_one_clear_error(
-    rooda: Inside, words: tuple[str, ...], expected: tuple[str, ...]
+    rooda: Rooda, words: tuple[str, ...], expected: tuple[str, ...]
 ) -> None:
     refused(rooda(*words), *expected)
 
@@ -407,7 +408,7 @@ def printed(past: Past, *words: str) -> bytes:
     ).stdout
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_show_raw_in_a_pipe_is_the_agent_s_output_byte_for_byte(past: Past) -> None:
     first = printed(past, "1", "--raw")
     # The two streams are in order of arrival, as exactly as rooda polls them.
@@ -417,7 +418,8 @@ def test_show_raw_in_a_pipe_is_the_agent_s_output_byte_for_byte(past: Past) -> N
     assert whole.endswith(b"<promise>SUCCESS</promise>\n")
 
 
-def test_show_output_of_a_run_names_each_iteration(past: Past, rooda: Inside) -> None:
+@pytest.mark.real
+def test_show_output_of_a_run_names_each_iteration(past: Past, rooda: Rooda) -> None:
     first = printed(past, "1", "--output")
     whole = printed(past, "--output")
     assert whole.startswith(b"=== iteration 1 ===\n" + first + b"=== iteration 2 ===\n=== iter")
@@ -425,6 +427,7 @@ def test_show_output_of_a_run_names_each_iteration(past: Past, rooda: Inside) ->
     refused(rooda("show", "1", "--output", "--raw"), "exclude each other")
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("rows,flag", [(3, "--output"), (40, "--raw")])
 def test_output_longer_than_the_terminal_is_paged_and_without_control_codes(
     past: Past, rows: int, flag: str
@@ -448,6 +451,7 @@ def test_output_longer_than_the_terminal_is_paged_and_without_control_codes(
     assert not [char for char in sent if 0x7F <= ord(char) < 0xA0]
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("pager", ["head -n 1", "no-such-pager", "less 'half a quote"])
 def test_any_pager_ends_a_page_without_an_error(past: Past, pager: str) -> None:
     screen = Screen(rows=5)
@@ -461,6 +465,7 @@ def test_any_pager_ends_a_page_without_an_error(past: Past, pager: str) -> None:
     assert b"rror" not in screen.sent
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("command", ["show --json", "history --json", "why --json"])
 def test_closed_pipe_is_success(past: Past, command: str) -> None:
     reader, writer = os.pipe()
@@ -478,6 +483,7 @@ def test_closed_pipe_is_success(past: Past, command: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.real
 def test_show_output_prints_no_error_if_the_reader_closes_the_pipe_early(past: Past) -> None:
     script = f'{quoted(ROODA)} show "$0" --output | head -c 1; exec sleep 0'
     done = subprocess.run(
@@ -495,7 +501,7 @@ def test_show_output_prints_no_error_if_the_reader_closes_the_pipe_early(past: P
 
 
 def test_why_names_the_rule_the_evidence_the_counters_and_the_limits(
-    past: Past, rooda: Inside
+    past: Past, rooda: Rooda
 ) -> None:
     done = rooda("why", past.crashed)
     assert done.code == 0
@@ -513,7 +519,7 @@ def test_why_names_the_rule_the_evidence_the_counters_and_the_limits(
     assert "SIGKILL" in done.out
 
 
-def test_why_of_an_iteration_quotes_the_output_that_decided(past: Past, rooda: Inside) -> None:
+def test_why_of_an_iteration_quotes_the_output_that_decided(past: Past, rooda: Rooda) -> None:
     done = rooda("why", past.good, "3")
     assert done.code == 0
     assert "Iteration 3: completed.\n" in done.out
@@ -524,7 +530,7 @@ def test_why_of_an_iteration_quotes_the_output_that_decided(past: Past, rooda: I
     assert "loop.signals.success" in done.out
 
 
-def test_why_json_has_the_same_facts(past: Past, rooda: Inside) -> None:
+def test_why_json_has_the_same_facts(past: Past, rooda: Rooda) -> None:
     found = asked(rooda, "why")
     assert {key: found[key] for key in ("run", "status", "rule", "exit_code")} == {
         "run": past.slow,
@@ -548,10 +554,8 @@ def test_record_is_found_from_a_subfolder(past: Past) -> None:
     assert [run["run"] for run in asked(below.rooda, "history")][-1] == past.good
 
 
-def test_folder_without_a_record_is_reported_and_stays_empty(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    rooda = Inside(workspace, monkeypatch, capfd)
+def test_folder_without_a_record_is_reported_and_stays_empty(workspace: Workspace) -> None:
+    rooda = workspace.inside
     done = rooda("history")
     assert (done.code, done.out) == (0, "")
     assert "No run is recorded here yet." in done.err
@@ -593,13 +597,13 @@ def read_until_the_end(workspace: Workspace, nursery: Nursery, iterations: int) 
     return shows
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_reading_the_record_never_disturbs_a_run(workspace: Workspace, nursery: Nursery) -> None:
     read_until_the_end(workspace, nursery, 25)
     assert len(asked(workspace.rooda, "show")["iterations"]) == 25
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.timeout(180)
 def test_reading_the_record_never_disturbs_a_long_run(
     workspace: Workspace, nursery: Nursery

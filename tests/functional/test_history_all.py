@@ -9,11 +9,10 @@ from support.children import Nursery
 from support.recorded import SUCCESS, asked, refused
 from support.workspace import PROCEDURE, Workspace
 
-pytestmark = pytest.mark.thorough
-
 WAITS = "echo $$ > agent.pid; while ! test -e go; do sleep 0.02; done"
 
 
+@pytest.mark.real
 def test_runs_of_all_work_trees_are_listed_with_their_tree(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -43,6 +42,7 @@ def test_runs_of_all_work_trees_are_listed_with_their_tree(
     assert "tree" not in own
 
 
+@pytest.mark.real
 def test_a_work_tree_below_the_home_folder_is_shown_with_a_tilde(workspace: Workspace) -> None:
     path = workspace.home / "shop"
     path.mkdir()
@@ -52,6 +52,7 @@ def test_a_work_tree_below_the_home_folder_is_shown_with_a_tilde(workspace: Work
     assert workspace.rooda("history", "--all").out.splitlines()[1].startswith("~/shop  ")
 
 
+@pytest.mark.real
 def test_a_record_that_can_not_be_read_is_named_and_the_others_are_shown(
     workspace: Workspace,
 ) -> None:

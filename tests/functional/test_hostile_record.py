@@ -12,11 +12,9 @@ import pytest
 
 from support.children import Nursery
 from support.faults import powerless, small_disk
+from support.finished import Rooda
 from support.recorded import SUCCESS, asked, git, statuses, versioned
-from support.surface import Inside
 from support.workspace import Finished, Workspace
-
-pytestmark = pytest.mark.slow
 
 DATABASE = ".rooda/rooda.db"
 GARBAGE = "head -c 5000 /dev/urandom >"
@@ -100,7 +98,7 @@ FAST = {
 
 def attacks(table: dict[str, tuple[str, str]]) -> list[object]:
     """Return each case as a parameter, with the slow ones marked."""
-    marks = {name: () if name in FAST else (pytest.mark.slow,) for name in table}
+    marks = {name: () if name in FAST else (pytest.mark.long,) for name in table}
     return [pytest.param(*case, id=name, marks=marks[name]) for name, case in table.items()]
 
 
@@ -110,11 +108,9 @@ def repo(workspace: Workspace) -> Workspace:
 
 
 @pytest.fixture
-def rooda(
-    repo: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Inside:
+def rooda(repo: Workspace) -> Rooda:
     """Run `rooda ARGS` in this process, to read the record."""
-    return Inside(repo, monkeypatch, capfd)
+    return repo.inside
 
 
 def ended_cleanly(done: Finished, code: int = 0) -> None:
@@ -129,16 +125,17 @@ def is_reported_once(done: Finished, pattern: str) -> None:
     assert len(set(found)) == len(found), found  # the same warning is not repeated
 
 
-def check_that_views_work(rooda: Inside) -> None:
+def check_that_views_work(rooda: Rooda) -> None:
     """Check that `history`, `show` and `why` succeed without any error."""
     for words in (("history",), ("show",), ("why",), ("show", "3"), ("why", "2")):
         done = rooda(*words)
         assert (done.code, done.err) == (0, ""), (words, done.err)
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("attack,pattern", attacks(ATTACKS_ON_THE_RECORD))
 def test_corrupted_record_is_reported_and_does_not_stop_the_run(
-    repo: Workspace, rooda: Inside, attack: str, pattern: str
+    repo: Workspace, rooda: Rooda, attack: str, pattern: str
 ) -> None:
     command = repo.agents("echo 1 > one.txt", f"{attack}; echo 2 > two.txt", SUCCESS)
     done = repo.rooda("work", "--ai-cmd", command)
@@ -159,12 +156,12 @@ def test_corrupted_record_is_reported_and_does_not_stop_the_run(
     assert (repo.path / "kept.txt").read_text() == "of the user\n"
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "attack", [attack for attack, _ in ATTACKS_ON_THE_RECORD.values() if "mv " not in attack]
 )
 def test_run_after_a_corrupted_record_starts_cleanly(
-    repo: Workspace, rooda: Inside, attack: str
+    repo: Workspace, rooda: Rooda, attack: str
 ) -> None:
     """The agent corrupts the record in the last iteration, so only the next start can repair it."""
     assert repo.rooda("work", "--ai-cmd", repo.agent(f"{attack}; {SUCCESS}")).code == 0
@@ -173,9 +170,10 @@ def test_run_after_a_corrupted_record_starts_cleanly(
     assert len(asked(rooda, "history")) == 2
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("attack,pattern", attacks(ATTACKS_ON_THE_REPOSITORY))
 def test_corrupted_repository_is_reported_and_does_not_stop_the_run(
-    repo: Workspace, rooda: Inside, attack: str, pattern: str
+    repo: Workspace, rooda: Rooda, attack: str, pattern: str
 ) -> None:
     command = repo.agents("echo 1 > one.txt", f"{attack}; echo 2 > two.txt", SUCCESS)
     done = repo.rooda("work", "--ai-cmd", command)
@@ -238,18 +236,17 @@ def changed(workspace: Workspace, change: str, *values: str) -> None:
         connection.commit()
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("change", ROWS.values(), ids=ROWS)
 def test_invalid_rows_do_not_break_the_views(
     a_record: Path,
     workspace: Workspace,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
     change: str,
 ) -> None:
     """The rows are changed after the run, because a running run overwrites them."""
     shutil.copytree(a_record, workspace.path / ".rooda")
     changed(workspace, change)
-    rooda = Inside(workspace, monkeypatch, capfd)
+    rooda = workspace.inside
     for words in (("history",), ("show",), ("why",), ("show", "1"), ("why", "1"), ("show", "2")):
         for flags in ((), ("--json",)):
             done = rooda(*words, *flags)
@@ -260,16 +257,15 @@ def test_invalid_rows_do_not_break_the_views(
     assert rooda("history").code == 0
 
 
+@pytest.mark.real
 def test_show_names_the_keys_that_it_cannot_read(
     a_record: Path,
     workspace: Workspace,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
 ) -> None:
     shutil.copytree(a_record, workspace.path / ".rooda")
     changed(workspace, ROWS["keys of the wrong type"])
     changed(workspace, ROWS["keys of the run of the wrong type"])
-    rooda = Inside(workspace, monkeypatch, capfd)
+    rooda = workspace.inside
     words = r"Unreadable +reason, cleaned_up, snapshot, verify, hooks \(something changed"
     assert re.search(words, rooda("show", "1").out)
     assert "Exit code" in rooda("show", "1").out
@@ -277,22 +273,21 @@ def test_show_names_the_keys_that_it_cannot_read(
     assert re.search(words, rooda("show").out)
 
 
+@pytest.mark.real
 def test_run_name_with_a_path_in_the_record_is_ignored(
     a_record: Path,
     workspace: Workspace,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
 ) -> None:
     """A hostile row cannot make rooda read outside of its state folder."""
     shutil.copytree(a_record, workspace.path / ".rooda")
     changed(workspace, "update runs set run = '../../..'")
     changed(workspace, "update iterations set run = '../../..'")
-    rooda = Inside(workspace, monkeypatch, capfd)
+    rooda = workspace.inside
     assert asked(rooda, "history") == []
     assert rooda("show", "../../..", "1", "--output").code == 1
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_invalid_saved_state_does_not_crash_a_resume(repo: Workspace) -> None:
     assert repo.rooda("work", "--ai-cmd", "true", "-n", "2").code == 2
     for state in ("7", '{"iteration": "x"}', '{"iteration": -5}', "[]"):
@@ -302,9 +297,10 @@ def test_invalid_saved_state_does_not_crash_a_resume(repo: Workspace) -> None:
         assert done.code in (1, 2), (state, done.err)
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("what", [".rooda", DATABASE])
 def test_removed_permissions_do_not_stop_the_run(
-    repo: Workspace, rooda: Inside, nursery: Nursery, what: str
+    repo: Workspace, rooda: Rooda, nursery: Nursery, what: str
 ) -> None:
     command = repo.agents("exit 0", f"chmod 000 {what}", f"chmod 700 {what}; {SUCCESS}")
     done = nursery.start(repo, "work", "--ai-cmd", command, before=powerless()).finish()
@@ -312,8 +308,9 @@ def test_removed_permissions_do_not_stop_the_run(
     assert statuses(asked(rooda, "show")) == [(number, "completed") for number in (1, 2, 3)]
 
 
+@pytest.mark.real
 def test_full_disk_is_reported_and_the_record_is_complete_once_there_is_space(
-    repo: Workspace, nursery: Nursery, rooda: Inside
+    repo: Workspace, nursery: Nursery, rooda: Rooda
 ) -> None:
     fill = "cat /dev/zero > filler 2>/dev/null; cat /dev/zero > filler2 2>/dev/null"
     starts = str(repo.home / "starts")  # the workspace has no space left for the count
@@ -335,9 +332,9 @@ def test_full_disk_is_reported_and_the_record_is_complete_once_there_is_space(
     check_that_views_work(rooda)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_agent_that_corrupts_the_record_in_each_iteration_changes_no_outcome(
-    repo: Workspace, rooda: Inside
+    repo: Workspace, rooda: Rooda
 ) -> None:
     wrecks = [
         "rm -rf .rooda",
@@ -366,6 +363,7 @@ x as pid_started, x as host, x as boot, x as workspace, x as data from n;
 CODES = "\x1b]0;PWNED\x07\x1b[2J\x9b2J"
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_record_with_an_endless_view_is_answered_with_an_error(
     a_record: Path, workspace: Workspace, words: tuple[str, ...]
@@ -380,6 +378,7 @@ def test_record_with_an_endless_view_is_answered_with_an_error(
         assert re.search(r"rooda\.db` can't be read \(`runs` is a view\).*mv ", done.err), done.err
 
 
+@pytest.mark.real
 def test_run_puts_a_record_with_an_endless_view_aside(a_record: Path, workspace: Workspace) -> None:
     shutil.copytree(a_record, workspace.path / ".rooda")
     with contextlib.closing(sqlite3.connect(workspace.path / DATABASE)) as connection:
@@ -398,6 +397,7 @@ def with_codes(value: object) -> object:
     return value + CODES if isinstance(value, str) else value
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_control_codes_of_a_forged_record_do_not_reach_the_terminal(
     a_record: Path, workspace: Workspace, words: tuple[str, ...]
@@ -420,11 +420,10 @@ def test_control_codes_of_a_forged_record_do_not_reach_the_terminal(
         assert code not in done.out + done.err
 
 
+@pytest.mark.real
 def test_history_of_a_forged_record_lists_its_newest_runs(
     a_record: Path,
     workspace: Workspace,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
 ) -> None:
     """A million runs would take minutes; rooda reads each row that it lists."""
     shutil.copytree(a_record, workspace.path / ".rooda")
@@ -435,7 +434,7 @@ def test_history_of_a_forged_record_lists_its_newest_runs(
         "boot, workspace, '{}' from n, runs",
         "3000",
     )
-    rooda = Inside(workspace, monkeypatch, capfd)
+    rooda = workspace.inside
     done = rooda("history", "--json")
     assert len(json.loads(done.out)) == 1000
     assert done.err == "Without -n, rooda lists at most 1000 runs of a work tree.\n"

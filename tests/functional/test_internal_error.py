@@ -144,6 +144,7 @@ def test_only_unexpected_errors_exit_with_3_and_write_a_log(
     assert (state / "rooda").exists() == (code == 3)
 
 
+@pytest.mark.real
 def test_installed_command_exits_with_3(workspace: Workspace) -> None:
     program = """
 import sys, click
@@ -186,6 +187,7 @@ def test_log_has_no_values_of_the_agents_environment(
     assert SECRET not in log
 
 
+@pytest.mark.real
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
 @pytest.mark.parametrize("words", [["list"], ["config", "schema"]])
 def test_full_disk_is_reported_without_an_internal_error(

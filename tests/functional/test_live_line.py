@@ -23,7 +23,7 @@ def waits_for(file: Path) -> str:
     return f"while ! test -e {file}; do sleep 0.02; done"
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("columns", [40, 100])
 def test_live_line_names_each_phase_of_an_iteration(work: GitWork, columns: int) -> None:
     """A step waits until the line has named it. A line that wraps could not be removed."""

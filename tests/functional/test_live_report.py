@@ -9,6 +9,8 @@ from support.gitwork import GitWork, git_work
 from support.pages import Page
 from support.workspace import Workspace, wait_for
 
+pytestmark = pytest.mark.real
+
 DONE = "echo '<promise>SUCCESS</promise>'"
 
 
@@ -18,7 +20,6 @@ def work(workspace: Workspace) -> Iterator[GitWork]:
         yield found
 
 
-@pytest.mark.thorough
 def test_report_is_written_after_the_first_iteration_and_at_the_end(work: GitWork) -> None:
     """It is rooda's own file: no change of the agent, and in no commit."""
     work.settings(report=str(work.path / "out/night.html"), git={"commit": True})
@@ -38,7 +39,6 @@ def test_report_is_written_after_the_first_iteration_and_at_the_end(work: GitWor
     assert [one.name for one in (work.path / "out").iterdir()] == ["night.html"]
 
 
-@pytest.mark.slow
 def test_report_while_the_run_is_at_work_says_so(work: GitWork) -> None:
     work.settings(report=str(work.path / "night.json"))
     running = work.begin(work.agents("true", "echo 2 > second; sleep 60"))
@@ -51,7 +51,6 @@ def test_report_while_the_run_is_at_work_says_so(work: GitWork) -> None:
     assert found["status"] == "interrupted"
 
 
-@pytest.mark.thorough
 def test_report_that_cannot_be_written_is_one_warning_and_no_failure(work: GitWork) -> None:
     target = work.home / "outside"
     target.mkdir()
@@ -66,7 +65,6 @@ def test_report_that_cannot_be_written_is_one_warning_and_no_failure(work: GitWo
     assert list(target.iterdir()) == []
 
 
-@pytest.mark.thorough
 def test_report_may_be_beside_the_work_tree(work: GitWork) -> None:
     done = work.work(work.agents(DONE), "--report", "../beside.md")
     assert (done.code, done.err.count("WARN")) == (0, 0), done.err

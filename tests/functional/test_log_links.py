@@ -18,7 +18,6 @@ def victim(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["run.log", "logs/profile"])
 def test_log_file_behind_a_link_out_of_the_work_tree_is_an_error(
     workspace: Workspace, victim: Path, name: str
@@ -32,7 +31,7 @@ def test_log_file_behind_a_link_out_of_the_work_tree_is_an_error(
     assert victim.read_text() == "of the user\n"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_session_log_behind_a_link_out_of_the_work_tree_is_a_warning(
     workspace: Workspace, victim: Path
 ) -> None:
@@ -43,7 +42,7 @@ def test_session_log_behind_a_link_out_of_the_work_tree_is_a_warning(
     assert victim.read_text() == "of the user\n"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize("flag", ["--log-file", "--session-log"])
 def test_link_that_the_agent_puts_in_place_of_a_log_is_replaced(
     workspace: Workspace, victim: Path, flag: str
@@ -57,7 +56,7 @@ def test_link_that_the_agent_puts_in_place_of_a_log_is_replaced(
     assert "SUCCESS" in log.read_text()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_folder_of_a_log_that_the_agent_replaces_by_a_link_is_not_followed(
     workspace: Workspace, victim: Path
 ) -> None:
@@ -69,7 +68,7 @@ def test_folder_of_a_log_that_the_agent_replaces_by_a_link_is_not_followed(
     assert victim.read_text() == "of the user\n"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_log_file_may_be_a_link_within_the_work_tree_or_to_a_device(workspace: Workspace) -> None:
     (workspace.path / "latest.log").symlink_to("first.log")
     assert workspace.work(SUCCESS, "--log-file", "latest.log").code == 0

@@ -8,8 +8,9 @@ import pytest
 
 from rooda.prompts import builtin
 from support.children import Nursery
+from support.finished import Rooda
 from support.recorded import HANGS, SUCCESS, asked, refused, statuses, within
-from support.surface import Inside, planned, procedure
+from support.surface import planned, procedure
 from support.workspace import PROCEDURE, Workspace
 
 SIGNALS = builtin.read("fragments/prompt_file.md")
@@ -18,17 +19,15 @@ MEGABYTE = 1024 * 1024
 
 
 @pytest.fixture
-def inside(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Inside:
+def inside(workspace: Workspace) -> Rooda:
     workspace.write("PROMPT.md", "Fix all bugs.\n")
-    return Inside(workspace, monkeypatch, capfd)
+    return workspace.inside
 
 
 # -- the prompt ----------------------------------------------------------------------------
 
 
-def test_dry_run_shows_the_words_of_the_file_and_what_rooda_adds(inside: Inside) -> None:
+def test_dry_run_shows_the_words_of_the_file_and_what_rooda_adds(inside: Rooda) -> None:
     flags = ("--ai-cmd", "true", "-c", "only the parser", "--dry-run")
     done = inside("loop", "PROMPT.md", *flags)
     assert (done.code, done.err) == (0, "")
@@ -40,6 +39,7 @@ def test_dry_run_shows_the_words_of_the_file_and_what_rooda_adds(inside: Inside)
     assert f"Ready to execute: {command}" in done.out
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "text,flags,prompt,warning",
     [
@@ -132,7 +132,7 @@ def made(folder: Path, kind: str) -> str:
     ],
 )
 def test_file_that_is_no_prompt_is_one_error_before_the_first_iteration(
-    inside: Inside, kind: str, words: str
+    inside: Rooda, kind: str, words: str
 ) -> None:
     done = inside("loop", made(inside.workspace.path, kind), "--ai-cmd", "true")
     refused(done, f"FILE: {words}")
@@ -151,12 +151,12 @@ def test_file_that_is_no_prompt_is_one_error_before_the_first_iteration(
     ],
 )
 def test_command_line_that_is_wrong_is_one_error(
-    inside: Inside, args: tuple[str, ...], words: str
+    inside: Rooda, args: tuple[str, ...], words: str
 ) -> None:
     refused(inside("loop", *args, "--ai-cmd", "true"), words)
 
 
-def test_missing_agent_is_explained_with_the_whole_command(inside: Inside) -> None:
+def test_missing_agent_is_explained_with_the_whole_command(inside: Rooda) -> None:
     done = inside("loop", "PROMPT.md")
     refused(done, "Example: rooda loop PROMPT.md --ai-cmd-alias kiro-cli")
 
@@ -164,9 +164,9 @@ def test_missing_agent_is_explained_with_the_whole_command(inside: Inside) -> No
 # -- a run ---------------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_run_reads_the_file_again_verifies_and_goes_on_from_a_subfolder(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    workspace: Workspace,
 ) -> None:
     workspace.write("plans/my prompt.md", "The first words.")
     agent = workspace.agents(
@@ -178,7 +178,7 @@ def test_run_reads_the_file_again_verifies_and_goes_on_from_a_subfolder(
     below = within(workspace, "plans")
     resumed = below.rooda("resume", "-n", "5")
     assert resumed.code == 0, resumed.err
-    run = asked(Inside(workspace, monkeypatch, capfd), "show")
+    run = asked(workspace.inside, "show")
     assert (run["procedure"], run["flags"][-1]) == ("loop", "plans/my prompt.md")
     assert statuses(run) == [(1, "failed"), (2, "failed"), (3, "completed")]
     first, second, third = (one["prompt"] for one in run["iterations"])
@@ -192,7 +192,7 @@ def test_run_reads_the_file_again_verifies_and_goes_on_from_a_subfolder(
     refused(again, "Start a new run: rooda loop 'plans/my prompt.md'")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize(
     "harm,words",
     [("rm PROMPT.md", "PROMPT.md does not exist"), (": > PROMPT.md", "PROMPT.md is empty")],
@@ -205,7 +205,7 @@ def test_run_ends_if_the_file_is_gone_or_empty(workspace: Workspace, harm: str, 
     assert workspace.starts == 1
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_loop_resumes_with_another_file_and_refuses_phases(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -232,7 +232,7 @@ def run_name(workspace: Workspace) -> str:
 # -- `loop` in a config file ---------------------------------------------------------------
 
 
-def test_settings_for_loop_are_those_of_the_command(inside: Inside) -> None:
+def test_settings_for_loop_are_those_of_the_command(inside: Rooda) -> None:
     config = "loop: {ai_cmd: 'true'}\nprocedures:\n  loop: {default_max_iterations: 40}\n"
     inside.workspace.config(config)
     done = inside("loop", "PROMPT.md", "--dry-run")
@@ -246,7 +246,7 @@ def test_settings_for_loop_are_those_of_the_command(inside: Inside) -> None:
     refused(inside("run", "loop"), "'loop' is a command", "rooda loop")
 
 
-def test_procedure_named_loop_is_reached_with_run(inside: Inside) -> None:
+def test_procedure_named_loop_is_reached_with_run(inside: Rooda) -> None:
     inside.workspace.config(procedure("loop"))
     done = inside("run", "loop", "--ai-cmd", "true", "--dry-run")
     assert done.code == 0
@@ -255,7 +255,7 @@ def test_procedure_named_loop_is_reached_with_run(inside: Inside) -> None:
     assert "OODA" not in inside("loop", "PROMPT.md", "--ai-cmd", "true", "--dry-run").out
 
 
-def test_procedure_named_loop_that_lacks_a_phase_is_an_error(inside: Inside) -> None:
+def test_procedure_named_loop_that_lacks_a_phase_is_an_error(inside: Rooda) -> None:
     inside.workspace.config(PROCEDURE + "  loop: {act: [{content: go}]}\n")
     done = inside("config", "check")
     assert done.code == 1
@@ -277,7 +277,7 @@ def test_procedure_named_loop_that_lacks_a_phase_is_an_error(inside: Inside) -> 
     ],
 )
 def test_file_in_place_of_a_procedure_gets_the_command_that_runs_it(
-    inside: Inside, args: str, words: str, advice: str
+    inside: Rooda, args: str, words: str, advice: str
 ) -> None:
     for name in ("my prompt.md", "Makefile"):
         inside.workspace.write(name, "test:\n")
@@ -290,6 +290,6 @@ def test_file_in_place_of_a_procedure_gets_the_command_that_runs_it(
     assert not (inside.workspace.path / ".rooda").exists()
 
 
-def test_word_that_is_no_file_gets_the_names_of_procedures(inside: Inside) -> None:
+def test_word_that_is_no_file_gets_the_names_of_procedures(inside: Rooda) -> None:
     within(inside.workspace, "buil")  # a folder
     refused(inside("buil"), "there is no procedure or command named 'buil'", "Did you mean 'build'")

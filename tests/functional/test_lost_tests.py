@@ -8,6 +8,8 @@ import pytest
 from support.gitwork import GitWork, git_work
 from support.workspace import Workspace
 
+pytestmark = pytest.mark.real
+
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 # Writes a JUnit report with the tests in the file `tests`, one name on each line.
 REPORT = r"""
@@ -31,7 +33,6 @@ def passes(work: GitWork) -> str:
     return 'echo "=== $(cat count) in 0.12s ==="'
 
 
-@pytest.mark.thorough
 def test_fewer_tests_are_reported_once_and_the_new_count_is_the_reference(work: GitWork) -> None:
     work.settings(verify=passes(work))
     fewer, skipping = "echo 38 passed > count", "echo 36 passed, 2 skipped > count"
@@ -57,7 +58,6 @@ def test_fewer_tests_are_reported_once_and_the_new_count_is_the_reference(work: 
     assert "1 **3 tests fewer**: 41 tests before, 38 now." in report
 
 
-@pytest.mark.thorough
 def test_fewer_tests_fail_until_they_are_back_or_the_user_accepts_the_loss(work: GitWork) -> None:
     work.settings(verify={"command": REPORT, "shrink": "fail"}, test_reports=["report.xml"])
     (work.path / "tests").write_text("adds\nsubtracts\ndivides\n")
@@ -91,7 +91,6 @@ def test_fewer_tests_fail_until_they_are_back_or_the_user_accepts_the_loss(work:
     assert work.record()[-1]["tests_lost"]["is_failure"] is False
 
 
-@pytest.mark.thorough
 def test_failed_check_with_fewer_tests_is_not_judged_and_does_not_lower_the_reference(
     work: GitWork,
 ) -> None:
@@ -105,7 +104,6 @@ def test_failed_check_with_fewer_tests_is_not_judged_and_does_not_lower_the_refe
     assert (second["kind"], second["tests_lost"]["loss"]["before"]) == ("fewer-tests", 41)
 
 
-@pytest.mark.thorough
 def test_check_that_runs_no_tests_is_a_loss_unless_nothing_has_changed(work: GitWork) -> None:
     check = f"test -e done || {passes(work)}"
     work.settings(verify={"command": check, "shrink": "fail"})
@@ -116,7 +114,6 @@ def test_check_that_runs_no_tests_is_a_loss_unless_nothing_has_changed(work: Git
     assert (second["kind"], second["tests_lost"]["loss"]["now"]) == ("fewer-tests", 0)
 
 
-@pytest.mark.thorough
 def test_check_that_passes_on_a_later_try_is_flaky_and_no_failure(work: GitWork) -> None:
     check = work.counted(f"echo try; test $(wc -l < {work.marker('checks')}) -ge 4")
     work.settings(verify={"command": check, "retries": 2})
@@ -139,7 +136,6 @@ def test_check_that_passes_on_a_later_try_is_flaky_and_no_failure(work: GitWork)
     assert "verify is flaky" in work.rooda("report", "--format", "markdown").out
 
 
-@pytest.mark.slow
 def test_check_that_fails_on_each_try_fails_the_iteration(work: GitWork) -> None:
     check = {"command": work.counted("exit 3"), "retries": 1, "baseline": False}
     work.settings(verify=check)

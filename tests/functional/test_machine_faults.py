@@ -32,14 +32,13 @@ from support.faults import (
 from support.workspace import PROCEDURE, ROODA, Finished, Running, Workspace, alive, wait_for
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(not Path("/proc/self").exists(), reason="reads /proc"),
 ]
 
 
 def rarely(*values: object) -> list[ParameterSet]:
     """Parameters that add little; only slow runs use them."""
-    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+    return [pytest.param(value, marks=pytest.mark.long) for value in values]
 
 
 BOTH_CAPTURES = pytest.mark.parametrize("capture", ["pipe", "file"])
@@ -98,6 +97,7 @@ def got_its_prompt(workspace: Workspace) -> bool:
 # -- the state folder ------------------------------------------------------------------------
 
 
+@pytest.mark.real(rows=1)
 @BOTH_CAPTURES
 def test_state_folder_deleted_during_an_iteration_does_no_harm(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -124,6 +124,7 @@ IN_THE_WAY = {
 }
 
 
+@pytest.mark.real(rows=1)
 @CAPTURES
 @pytest.mark.parametrize("thing", IN_THE_WAY)
 def test_other_file_in_place_of_the_state_folder_is_a_warning(
@@ -144,6 +145,7 @@ def test_other_file_in_place_of_the_state_folder_is_a_warning(
         )
 
 
+@pytest.mark.real(rows=1)
 @CAPTURES
 @pytest.mark.parametrize(
     "damage",
@@ -169,6 +171,7 @@ def test_state_folder_without_permissions_is_a_warning_at_most(
         assert "Permission denied" in done.err
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("mode", ["500", *rarely("000")])
 def test_state_folder_without_permissions_at_the_start_is_named(
     workspace: Workspace, nursery: Nursery, mode: str
@@ -220,6 +223,7 @@ MORE_DAMAGES = {
 }
 
 
+@pytest.mark.real(rows=1)
 @CAPTURES
 @pytest.mark.parametrize("damage", [*DAMAGES, *rarely(*MORE_DAMAGES)])
 def test_damage_by_the_agent_to_the_state_folder_changes_nothing(
@@ -238,13 +242,14 @@ def test_damage_by_the_agent_to_the_state_folder_changes_nothing(
     assert not list(workspace.path.glob("other/*")), "rooda wrote through the link"
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "file,make",
     [
         ("run.json", os.mkfifo),
         ("run.new", os.mkfifo),
         *(
-            pytest.param(file, make, marks=pytest.mark.slow)
+            pytest.param(file, make, marks=pytest.mark.long)
             for file in ("runs", "git", "rooda.db", "rooda.db-wal", "rooda.db-shm", ".gitignore")
             for make in (os.mkfifo, os.mkdir, Path.touch)
         ),
@@ -259,7 +264,7 @@ def test_other_files_in_the_state_folder_do_not_block_a_start(
     assert got_its_prompt(workspace)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_huge_sparse_transcript_does_not_block_ctrl_c(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -285,6 +290,7 @@ def _named(workspace: Workspace, word: str) -> list[int]:
 # -- the workspace ---------------------------------------------------------------------------
 
 
+@pytest.mark.real(rows=1)
 @CAPTURES
 def test_output_after_the_workspace_was_deleted_counts(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -295,6 +301,7 @@ def test_output_after_the_workspace_was_deleted_counts(
     assert not workspace.path.exists(), "rooda does not create it again"
 
 
+@pytest.mark.real(rows=1)
 @CAPTURES
 def test_run_without_its_workspace_ends_and_names_it(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -306,7 +313,7 @@ def test_run_without_its_workspace_ends_and_names_it(
     assert turns(workspace) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @BOTH_CAPTURES
 def test_workspace_that_was_deleted_and_created_again_is_used(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -319,6 +326,7 @@ def test_workspace_that_was_deleted_and_created_again_is_used(
     assert got_its_prompt(workspace)
 
 
+@pytest.mark.real
 def test_working_folder_deleted_between_iterations_is_named(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -330,6 +338,7 @@ def test_working_folder_deleted_between_iterations_is_named(
     assert f"{folder}: No such file or directory" in done.err
 
 
+@pytest.mark.real(rows=1)
 @CAPTURES
 @pytest.mark.parametrize(
     "name",
@@ -371,7 +380,8 @@ def start_together(
     return started
 
 
-@pytest.mark.parametrize("number", [2, pytest.param(6, marks=pytest.mark.slow)])
+@pytest.mark.real(rows=1)
+@pytest.mark.parametrize("number", [2, pytest.param(6, marks=pytest.mark.long)])
 def test_exactly_one_of_several_simultaneous_starts_runs(
     workspace: Workspace, nursery: Nursery, number: int
 ) -> None:
@@ -408,6 +418,7 @@ def on_a_small_disk(
     return work(nursery, workspace, agent, *args, before=small_disk(workspace, size, then))
 
 
+@pytest.mark.real(rows=1)
 @TEMPORARY
 @CAPTURES
 def test_full_disk_at_the_start_is_reported(
@@ -421,6 +432,7 @@ def test_full_disk_at_the_start_is_reported(
     assert "Free some disk space" in done.err, "the advice is not about the folder's mode"
 
 
+@pytest.mark.real
 def test_start_on_a_full_disk_leaves_no_incomplete_state_folder(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -431,6 +443,7 @@ def test_start_on_a_full_disk_leaves_no_incomplete_state_folder(
     assert (workspace.home / "ignored").read_text() == "*\n", "git ignores the folder"
 
 
+@pytest.mark.real(rows=1)
 @TEMPORARY
 @CAPTURES
 def test_promise_after_the_agent_filled_its_disk_counts(
@@ -442,6 +455,7 @@ def test_promise_after_the_agent_filled_its_disk_counts(
     check(done, workspace, 0)
 
 
+@pytest.mark.real(rows=1)
 @TEMPORARY
 @CAPTURES
 def test_next_iteration_works_after_the_agent_filled_its_disk(
@@ -454,7 +468,7 @@ def test_next_iteration_works_after_the_agent_filled_its_disk(
     assert got_its_prompt(workspace)
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @TEMPORARY
 @BOTH_CAPTURES
 def test_next_iteration_works_without_space_for_a_state_folder(
@@ -470,7 +484,7 @@ def test_next_iteration_works_without_space_for_a_state_folder(
     assert got_its_prompt(workspace)
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @BOTH_CAPTURES
 def test_disk_with_free_space_again_is_used_again(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -483,7 +497,7 @@ def test_disk_with_free_space_again_is_used_again(
     assert got_its_prompt(workspace)
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @BOTH_CAPTURES
 def test_disk_filled_by_others_during_an_iteration_loses_no_outcome(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -507,6 +521,7 @@ def test_disk_filled_by_others_during_an_iteration_loses_no_outcome(
     check(running.finish(), workspace, 0)
 
 
+@pytest.mark.real(rows=1)
 @BOTH_CAPTURES
 def test_transcript_without_disk_space_is_reported(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -546,6 +561,7 @@ def few_descriptors(
         assert "disk" not in done.err, "the disk is not full"
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.usefixtures("unmeasured")
 @CAPTURES
 @pytest.mark.parametrize("number", [5, 6, 8, 11, *rarely(4, 7, 9, 10, 12, 13, 14, 15)])
@@ -555,7 +571,7 @@ def test_run_with_few_descriptors_works_or_reports_it(
     few_descriptors(nursery, workspace, number, "--capture", capture)
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @CAPTURES
 @pytest.mark.parametrize("number", [4, 5, 6, 8, 10, 12, 14, 17, 20, 24, 28, 32])
 def test_busy_run_with_few_descriptors_works_or_reports_it(
@@ -566,6 +582,7 @@ def test_busy_run_with_few_descriptors_works_or_reports_it(
     few_descriptors(nursery, workspace, number, *args, "--idle-timeout", "9", agent=agent)
 
 
+@pytest.mark.real
 def test_32_descriptors_are_enough(workspace: Workspace, nursery: Nursery) -> None:
     before = limited("nofile=32")
     done = work(nursery, workspace, agent_by_turns(workspace, SUCCESS), before=before)
@@ -576,6 +593,7 @@ def test_32_descriptors_are_enough(workspace: Workspace, nursery: Nursery) -> No
 PARENT_OF_PARENT = "rooda=$(cut -d' ' -f4 /proc/$PPID/stat)"
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.usefixtures("unmeasured")
 @CAPTURES
 def test_running_out_of_descriptors_ends_the_run_with_a_message(
@@ -590,6 +608,7 @@ def test_running_out_of_descriptors_ends_the_run_with_a_message(
     assert "Iteration 1/5 completed" in done.err
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.usefixtures("unmeasured")
 @CAPTURES
 @pytest.mark.parametrize("process", ["$PPID", *rarely("$rooda")], ids=["warden", "rooda"])
@@ -606,6 +625,7 @@ def test_running_out_of_descriptors_leaves_no_process_and_loses_no_outcome(
     check(work(nursery, workspace, agent, *args), workspace, 0)
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.usefixtures("unmeasured")
 @CAPTURES
 @pytest.mark.parametrize("number", [1, *rarely(2)])
@@ -622,16 +642,16 @@ def test_start_without_room_for_another_process_is_refused(
     assert turns(workspace) == 0
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("unmeasured")
-@pytest.mark.slow
 def test_three_processes_are_enough(stranger: Stranger, nursery: Nursery) -> None:
     before = (*stranger.before, *limited("nproc=3"))
     agent = stranger.workspace.agent(SUCCESS)
     check(work(nursery, stranger.workspace, agent, before=before), stranger.workspace, 0)
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.usefixtures("unmeasured")
-@pytest.mark.slow
 @BOTH_CAPTURES
 def test_running_out_of_processes_ends_the_run_with_a_message(
     stranger: Stranger, nursery: Nursery, capture: str
@@ -660,6 +680,7 @@ DAMAGED_PROGRAMS = {
 }
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "damage", [*list(DAMAGED_PROGRAMS)[:2], *rarely(*list(DAMAGED_PROGRAMS)[2:])]
 )
@@ -674,6 +695,7 @@ def test_program_damaged_between_iterations_is_named(
     assert turns(workspace) == 1
 
 
+@pytest.mark.real
 def test_missing_interpreter_is_a_clear_message(workspace: Workspace, nursery: Nursery) -> None:
     agent = workspace.write("agent", "#!/no/such/interpreter\n")
     agent.chmod(0o755)
@@ -683,6 +705,7 @@ def test_missing_interpreter_is_a_clear_message(workspace: Workspace, nursery: N
     assert "#! line" in done.err
 
 
+@pytest.mark.real(rows=1)
 @CAPTURES
 def test_environment_of_a_megabyte_is_passed_on(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -696,7 +719,7 @@ def test_environment_of_a_megabyte_is_passed_on(
     assert int((workspace.home / "got").read_text()) > 1_000_000
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @BOTH_CAPTURES
 def test_command_line_of_a_megabyte_is_passed_on(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -709,6 +732,7 @@ def test_command_line_of_a_megabyte_is_passed_on(
     assert int((workspace.home / "got").read_text()) > 1_000_000
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "words",
     ["x" * 140_000, *rarely(" ".join(["x" * 100_000] * 9))],
@@ -726,6 +750,7 @@ def test_too_long_command_line_is_a_short_message(
     assert len(done.err) < 5000, "the message must not repeat the command line"
 
 
+@pytest.mark.real(rows=1)
 @CAPTURES
 def test_agent_that_hits_its_memory_limit_is_an_ordinary_failure(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -753,6 +778,7 @@ DAEMON = (
 )
 
 
+@pytest.mark.real(rows=1)
 @BOTH_CAPTURES
 @pytest.mark.parametrize("then", ["sleep 300", *rarely("exit 0", "kill -KILL $$")])
 def test_agent_that_kills_the_warden_fails_and_the_next_iteration_works(
@@ -785,6 +811,7 @@ if os.fork() == 0:
 """
 
 
+@pytest.mark.real
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a child subreaper")
 def test_hidden_daemon_of_an_agent_that_kills_the_warden_is_stopped(
     workspace: Workspace, nursery: Nursery
@@ -810,7 +837,7 @@ def test_hidden_daemon_of_an_agent_that_kills_the_warden_is_stopped(
     assert not alive(int(pid_file.read_text()))
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_agent_that_always_kills_the_warden_reaches_the_threshold(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -821,6 +848,7 @@ def test_agent_that_always_kills_the_warden_reaches_the_threshold(
     assert turns(workspace) == 3
 
 
+@pytest.mark.real
 def test_agent_is_started_once_although_the_warden_is_killed_at_its_start(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -835,7 +863,7 @@ def test_agent_is_started_once_although_the_warden_is_killed_at_its_start(
     assert not starts.exists() or len(starts.read_text().splitlines()) <= 4
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_agent_of_a_killed_warden_is_found_by_its_mark_in_a_large_environment(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -850,6 +878,7 @@ def test_agent_of_a_killed_warden_is_found_by_its_mark_in_a_large_environment(
 STOPS_THE_WARDEN = 'echo $PPID > "$home/warden.pid"; echo said; kill -STOP $PPID'
 
 
+@pytest.mark.real(rows=1)
 @CAPTURES
 def test_ctrl_c_ends_a_run_with_a_stopped_warden(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -865,7 +894,7 @@ def test_ctrl_c_ends_a_run_with_a_stopped_warden(
     assert time.monotonic() - began < 7
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @BOTH_CAPTURES
 def test_timeout_ends_an_iteration_with_a_stopped_warden(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -877,6 +906,7 @@ def test_timeout_ends_an_iteration_with_a_stopped_warden(
     assert turns(workspace) == 2
 
 
+@pytest.mark.real(rows=1)
 @CAPTURES
 def test_exit_of_an_agent_that_stopped_the_warden_is_seen(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -913,6 +943,7 @@ GARBAGE = {
 }
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("garbage", [*list(GARBAGE)[:1], *rarely(*list(GARBAGE)[1:])])
 def test_garbage_in_the_descriptors_of_the_warden_is_a_failure_at_most(
     workspace: Workspace, nursery: Nursery, garbage: str
@@ -923,7 +954,7 @@ def test_garbage_in_the_descriptors_of_the_warden_is_a_failure_at_most(
     check(done, workspace, 0, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @BOTH_CAPTURES
 def test_descriptors_of_the_warden_can_not_be_opened_by_the_agent(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -936,6 +967,7 @@ def test_descriptors_of_the_warden_can_not_be_opened_by_the_agent(
 # -- signals from the agent ------------------------------------------------------------------
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("name", ["CONT", *rarely("WINCH", "PIPE", "URG", "CHLD")])
 @pytest.mark.parametrize("target", ["$PPID", "$rooda"], ids=["warden", "rooda"])
 def test_harmless_signal_from_the_agent_changes_nothing(
@@ -950,6 +982,7 @@ def test_harmless_signal_from_the_agent_changes_nothing(
     assert "ERROR" not in done.err
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("name", ["USR2", *rarely("ALRM", "VTALRM", "PROF", "XCPU")])
 def test_signal_without_a_handler_leaves_no_process(
     workspace: Workspace, nursery: Nursery, name: str
@@ -962,6 +995,7 @@ def test_signal_without_a_handler_leaves_no_process(
     check(work(nursery, workspace, SUCCESS), workspace, 0)
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("name", ["USR1", "TERM", *rarely("HUP", "INT", "QUIT", "ALRM")])
 def test_signal_to_the_warden_costs_one_iteration_at_most(
     workspace: Workspace, nursery: Nursery, name: str
@@ -972,6 +1006,7 @@ def test_signal_to_the_warden_costs_one_iteration_at_most(
     assert turns(workspace) == 2
 
 
+@pytest.mark.real
 def test_agent_that_stops_the_parent_of_rooda_does_not_block_the_run(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -987,6 +1022,7 @@ def test_agent_that_stops_the_parent_of_rooda_does_not_block_the_run(
     assert (workspace.home / "code").read_text() == "0\n"
 
 
+@pytest.mark.real(rows=1)
 @CAPTURES
 @pytest.mark.skipif(sys.platform != "linux", reason="the warden reads process states from /proc")
 def test_time_limit_ends_an_agent_that_stopped_rooda(
@@ -1000,6 +1036,7 @@ def test_time_limit_ends_an_agent_that_stopped_rooda(
     assert turns(workspace) == 2
 
 
+@pytest.mark.real(rows=1)
 @CAPTURES
 @pytest.mark.skipif(sys.platform != "linux", reason="the warden reads process states from /proc")
 def test_agent_that_stops_rooda_and_exits_does_not_leave_rooda_stopped(
@@ -1014,26 +1051,27 @@ def test_agent_that_stops_rooda_and_exits_does_not_leave_rooda_stopped(
 # -- the demo --------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_demo_works_with_few_descriptors(workspace: Workspace, nursery: Nursery) -> None:
     workspace.env["TMPDIR"] = str(workspace.home)
     done = nursery.start(workspace, "demo", before=limited("nofile=32")).finish(timeout=50)
     check(done, workspace, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_demo_works_without_a_home(workspace: Workspace, nursery: Nursery) -> None:
     workspace.env["TMPDIR"] = str(workspace.home)
     before = ("env", "-u", "HOME")
     check(nursery.start(workspace, "demo", before=before).finish(timeout=50), workspace, 0)
 
 
+@pytest.mark.real
 def test_run_works_without_a_home(workspace: Workspace, nursery: Nursery) -> None:
     before = ("env", "-u", "HOME")
     check(work(nursery, workspace, agent_by_turns(workspace, SUCCESS), before=before), workspace, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_run_works_for_a_user_without_a_home_and_a_name(
     stranger: Stranger, nursery: Nursery
 ) -> None:

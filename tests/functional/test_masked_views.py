@@ -13,6 +13,8 @@ from support.planted import planted, text_with_secrets
 from support.voices import VOICES, line
 from support.workspace import Finished, Workspace
 
+pytestmark = pytest.mark.real
+
 CLAUDE = VOICES[0]
 OWN, FLAG, CONFIGURED = "s3cret of/the shell&!", "given-by-a-fl4g", "given-by-the-c0nfig"
 VALUES = (OWN, FLAG, CONFIGURED)
@@ -78,7 +80,6 @@ def run(work: GitWork, command: str, *args: str) -> Finished:
     return work.work(command, *flags, *args, env=ENV)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_no_log_shows_a_secret(work: GitWork) -> None:
     command = claude(work)
@@ -95,7 +96,6 @@ def test_no_log_shows_a_secret(work: GitWork) -> None:
         assert shown_in((work.tools / name).read_text()) == [], name
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_no_view_shows_a_secret_unless_the_owner_asks(work: GitWork) -> None:
     run(work, claude(work))
@@ -114,7 +114,6 @@ def test_no_view_shows_a_secret_unless_the_owner_asks(work: GitWork) -> None:
         assert [one for one in shown_in(done.out) if one.partition(": ")[2] not in gone] == []
 
 
-@pytest.mark.thorough
 def test_transcripts_are_exact_and_private_and_a_commit_shows_no_secret(work: GitWork) -> None:
     command = claude(work)
     work.settings(git={"commit": True})

@@ -52,6 +52,7 @@ def test_rooda_without_arguments_prints_the_first_steps_and_not_the_whole_help(
     assert "Usage:" not in done.err
 
 
+@pytest.mark.real
 def test_ralph_without_arguments_prints_the_first_steps_and_not_the_whole_help(
     workspace: Workspace,
 ) -> None:
@@ -96,7 +97,7 @@ def test_history_without_any_run_says_how_to_start_one(workspace: Workspace) -> 
     assert "Start one with `rooda PROCEDURE`" in done.err
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_show_with_an_unknown_run_points_to_history(workspace: Workspace) -> None:
     workspace.work(workspace.agent("exit 0"), "-n", "1")
     done = workspace.rooda("show", "no-such-run")
@@ -113,7 +114,7 @@ def test_a_run_without_an_agent_names_every_built_in_alias(workspace: Workspace)
     assert sorted(named[1].split(", ")) == sorted(COMMANDS)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_doctor_without_an_agent_says_so_at_its_end(workspace: Workspace) -> None:
     tools = workspace.home / "bin"
     tools.mkdir()
@@ -125,7 +126,6 @@ def test_doctor_without_an_agent_says_so_at_its_end(workspace: Workspace) -> Non
     assert "--ai-cmd" in last
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("value", ["0", "-5"])
 def test_a_timeout_that_is_not_positive_is_named(workspace: Workspace, value: str) -> None:
     workspace.config(f"loop: {{iteration_timeout: {value}}}\n{PROCEDURE}")
@@ -136,7 +136,6 @@ def test_a_timeout_that_is_not_positive_is_named(workspace: Workspace, value: st
     assert "nil" not in done.err
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("key", ["commit_timeout", "push_timeout"])
 def test_a_timeout_that_cannot_be_unset_does_not_advise_to_remove_it(
     workspace: Workspace, key: str
@@ -151,7 +150,7 @@ def test_a_timeout_that_cannot_be_unset_does_not_advise_to_remove_it(
 # -- a run that is running -----------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_second_run_is_told_to_use_rooda_stop(workspace: Workspace) -> None:
     with running(workspace):
         refused = workspace.rooda("work", "--ai-cmd", "true")
@@ -160,7 +159,7 @@ def test_a_second_run_is_told_to_use_rooda_stop(workspace: Workspace) -> None:
     assert "kill" not in refused.err
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_why_on_a_running_iteration_says_that_it_is_running(workspace: Workspace) -> None:
     with running(workspace):
         found = [workspace.rooda(*words).out for words in (["why"], ["why", "1"])]
@@ -173,7 +172,7 @@ def test_why_on_a_running_iteration_says_that_it_is_running(workspace: Workspace
 # -- verify, commit and push ---------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_failed_verify_is_explained_by_verify_and_not_by_the_agent(workspace: Workspace) -> None:
     done = workspace.work(
         workspace.agent("sleep 0.2; exit 0"), "-n", "1", "--verify", "echo no; exit 7"
@@ -188,27 +187,27 @@ def test_a_failed_verify_is_explained_by_verify_and_not_by_the_agent(workspace: 
     assert "\nVerify printed (echo no; exit 7):\n  no\n" in text
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_silent_failed_verify_has_no_empty_heading(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("exit 0"), "-n", "1", "--verify", "exit 7")
     at = [n for n, line in enumerate(done.err.splitlines()) if "WARN: Verify failed" in line]
     assert done.err.splitlines()[at[0] + 1] == "  Output: none"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_talking_failed_verify_is_quoted(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("exit 0"), "-n", "1", "--verify", "echo no; exit 7")
     assert "  Last output:\n    | no\n" in done.err
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_no_changes_is_not_explained_by_the_exit_code_of_the_agent(work: GitWork) -> None:
     work.work(work.agent("exit 0"), "-n", "1", "--git-require-changes")
     text = work.rooda("why").out
     assert "Evidence: the files and HEAD are as they were before the iteration\n" in text
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_failed_hook_is_explained_by_the_hook(workspace: Workspace) -> None:
     hooks = "loop: {hooks: {post_iteration: {command: exit 9, on_error: fail}}}"
     workspace.config(f"{hooks}\n{PROCEDURE}")
@@ -216,7 +215,7 @@ def test_a_failed_hook_is_explained_by_the_hook(workspace: Workspace) -> None:
     assert "Evidence: exit code 9 from exit 9\n" in workspace.rooda("why").out
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_failed_push_after_the_last_iteration_promises_no_retry(work: GitWork) -> None:
     work.git("remote", "set-url", "origin", str(work.path / "nowhere"))
     agent = work.agent("git commit -q --allow-empty -m x")
@@ -229,7 +228,7 @@ def test_a_failed_push_after_the_last_iteration_promises_no_retry(work: GitWork)
     assert done.err.count("; then push by hand: git push") == 1
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize(
     "body,flags",
     [
@@ -250,7 +249,7 @@ def test_a_failed_push_at_the_end_of_a_run_promises_no_retry(
 # -- summaries -----------------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_show_leaves_the_signal_out_of_the_summary(workspace: Workspace) -> None:
     body = "printf 'Summary: it works now\\nall tests pass\\n<promise>SUCCESS</promise>\\n'"
     workspace.work(workspace.agent(body), "-n", "1")
@@ -261,7 +260,7 @@ def test_show_leaves_the_signal_out_of_the_summary(workspace: Workspace) -> None
     assert "<promise>SUCCESS</promise>" in workspace.rooda("show", "1", "--json").out
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_commit_message_leaves_the_signal_out_of_the_summary(work: GitWork) -> None:
     work.config(f"loop: {{git: {{message: 'done: {{summary}}'}}}}\n{PROCEDURE}")
     work.commit("config")
@@ -270,7 +269,7 @@ def test_a_commit_message_leaves_the_signal_out_of_the_summary(work: GitWork) ->
     assert work.git("log", "-1", "--format=%s") == "done: it works"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_words_before_failure_are_the_reason(work: GitWork) -> None:
     agent = work.agents(
         "echo 'I looked around.'; echo; echo 'The API key is missing,'; echo 'so I stop.'; echo; "
@@ -284,14 +283,14 @@ def test_words_before_failure_are_the_reason(work: GitWork) -> None:
     assert said in work.rooda("history").out
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_words_on_the_line_of_failure_are_the_reason(work: GitWork) -> None:
     agent = work.agents("echo 'No network. <promise>FAILURE</promise>'")
     work.work(agent, "-n", "1")
     assert work.record()[0]["reason"] == "the agent says that it is blocked: No network."
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_last_line_on_standard_error_explains_a_bad_exit(work: GitWork) -> None:
     agent = work.agents("echo first >&2; echo 'disk quota exceeded' >&2; echo; exit 3")
     assert work.work(agent, "--failure-threshold", "1").code == 1

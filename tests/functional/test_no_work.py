@@ -17,7 +17,7 @@ def start(workspace: Workspace, *flags: str, name: str = "build") -> str:
     return done.err
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_build_without_a_plan_and_a_task_warns_before_the_agent_starts(
     workspace: Workspace,
 ) -> None:
@@ -33,26 +33,25 @@ def test_build_without_a_plan_and_a_task_warns_before_the_agent_starts(
     assert done.err.index(NO_WORK) < done.err.index("Iteration 1/1 starting")
 
 
-@pytest.mark.thorough
 def test_the_dry_run_of_build_without_work_is_valid(workspace: Workspace) -> None:
     """It costs nothing, and its format is fixed."""
     done = workspace.rooda("build", "--ai-cmd", "true", "--dry-run")
     assert (done.code, NO_WORK in done.out) == (0, False)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize("name", ["PLAN.md", "TASK.md"])
 def test_build_with_a_plan_or_a_task_does_not_warn(workspace: Workspace, name: str) -> None:
     workspace.write(name, "# Do this\n")
     assert NO_WORK not in start(workspace)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_build_with_a_context_does_not_warn(workspace: Workspace) -> None:
     assert NO_WORK not in start(workspace, "-c", "make it faster")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_build_below_the_root_finds_the_plan_at_the_root(workspace: Workspace) -> None:
     (workspace.path / ".git").mkdir()
     (workspace.path / ".git/HEAD").write_text("ref: refs/heads/main\n")
@@ -62,7 +61,7 @@ def test_build_below_the_root_finds_the_plan_at_the_root(workspace: Workspace) -
     assert NO_WORK not in start(below)
 
 
-@pytest.mark.thorough
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize(
     "agents,warns",
     [
@@ -84,18 +83,19 @@ def test_a_tracker_in_agents_md_counts_as_work(
     assert (NO_WORK in start(workspace)) is warns
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_an_agents_md_that_is_a_folder_is_not_an_error(workspace: Workspace) -> None:
     Path(workspace.path, "AGENTS.md").mkdir()
     assert NO_WORK in start(workspace)
 
 
+@pytest.mark.real
 def test_a_procedure_of_the_user_does_not_warn(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     assert NO_WORK not in start(workspace, name="work")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize("where", ["config", "flag"])
 def test_build_with_a_phase_of_the_user_does_not_warn(workspace: Workspace, where: str) -> None:
     if where == "config":
@@ -105,12 +105,12 @@ def test_build_with_a_phase_of_the_user_does_not_warn(workspace: Workspace, wher
         assert NO_WORK not in start(workspace, "--observe", "look at the whole of it")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_build_with_a_setting_of_the_user_warns(workspace: Workspace) -> None:
     workspace.config("procedures: {build: {default_max_iterations: 9}}")
     assert NO_WORK in start(workspace)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_procedure_that_makes_a_plan_does_not_warn(workspace: Workspace) -> None:
     assert NO_WORK not in start(workspace, name="bootstrap")

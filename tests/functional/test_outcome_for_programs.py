@@ -43,7 +43,7 @@ def hours_away(time: str) -> float:
     return (datetime.fromisoformat(time) - datetime.now(UTC)).total_seconds() / 3600
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_the_result_says_what_came_of_all_starts_of_a_run(tree: Workspace, tmp_path: Path) -> None:
     file = tmp_path / "result.json"
     command = tree.agents(WORKS, "exit 3", SUCCESS)
@@ -66,7 +66,7 @@ def test_the_result_says_what_came_of_all_starts_of_a_run(tree: Workspace, tmp_p
     assert sorted(tmp_path.glob(".result*")) == []
 
 
-@pytest.mark.thorough
+@pytest.mark.git
 def test_a_run_that_can_not_start_leaves_a_result_with_the_problems(
     tree: Workspace, tmp_path: Path
 ) -> None:
@@ -90,7 +90,7 @@ def test_a_run_that_can_not_start_leaves_a_result_with_the_problems(
     assert file.read_text() == "kept"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_usage_limit_without_a_wait_is_in_the_result_with_its_end_and_account(
     tree: Workspace, tmp_path: Path
 ) -> None:
@@ -109,7 +109,7 @@ def test_a_usage_limit_without_a_wait_is_in_the_result_with_its_end_and_account(
     assert result_of(file)["limit"]["account"] == "team"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_an_outage_that_the_run_may_not_wait_for_ends_it_at_once_with_the_same_object(
     tree: Workspace, tmp_path: Path
 ) -> None:
@@ -123,7 +123,7 @@ def test_an_outage_that_the_run_may_not_wait_for_ends_it_at_once_with_the_same_o
     assert found["limit"]["until"] is not None
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_the_events_of_a_wait_have_the_account_and_the_end_of_the_limit(
     tree: Workspace, tmp_path: Path
 ) -> None:
@@ -141,7 +141,7 @@ def test_the_events_of_a_wait_have_the_account_and_the_end_of_the_limit(
 # -- a pause ---------------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_paused_run_goes_on_as_if_it_had_not_stopped(tree: Workspace, tmp_path: Path) -> None:
     file = tmp_path / "result.json"
     command = tree.agents("exit 0", "exit 3", SUCCESS)
@@ -162,7 +162,7 @@ def test_a_paused_run_goes_on_as_if_it_had_not_stopped(tree: Workspace, tmp_path
     assert (result_of(file)["rule"], tree.starts) == ("signal", 3)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_paused_run_does_not_wait_for_the_next_try_and_gives_way_to_other_rules(
     tree: Workspace, tmp_path: Path
 ) -> None:
@@ -185,7 +185,7 @@ def test_a_paused_run_does_not_wait_for_the_next_try_and_gives_way_to_other_rule
 # -- export and import -----------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_run_goes_on_from_an_exported_record(
     tree: Workspace, apart: Path, tmp_path: Path
 ) -> None:
@@ -214,7 +214,7 @@ def test_a_run_goes_on_from_an_exported_record(
 # -- a command that publishes ----------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_the_command_that_publishes_gets_each_iteration_and_its_refusal_ends_the_run(
     tree: Workspace, tmp_path: Path
 ) -> None:

@@ -23,7 +23,7 @@ def with_record(workspace: Workspace) -> Iterator[Workspace]:
     (workspace.path / ".rooda/runs").chmod(0o700)
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("what", [".rooda", ".rooda/rooda.db"])
 def test_reading_commands_name_a_record_without_permissions(
     with_record: Workspace, nursery: Nursery, what: str
@@ -37,7 +37,7 @@ def test_reading_commands_name_a_record_without_permissions(
         assert f"`chmod -R u+rwX {folder}`" in done.err, command
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_run_goes_on_if_the_folder_of_earlier_runs_has_no_permissions(
     with_record: Workspace, nursery: Nursery
 ) -> None:

@@ -33,7 +33,7 @@ def nursery(workspace: Workspace) -> Iterator[Nursery]:
     found.clear()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_live_run_of_another_pid_namespace_is_known_refused_and_stopped(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -61,7 +61,7 @@ def test_a_live_run_of_another_pid_namespace_is_known_refused_and_stopped(
     assert running.finish().code in (0, 130)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_killed_run_of_another_pid_namespace_is_interrupted(
     workspace: Workspace, nursery: Nursery
 ) -> None:

@@ -66,7 +66,7 @@ def ends_with_maximum(done: Finished, number: int) -> bool:
     return done.code == 0 and f"Reached max iterations: {number}" in end
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_example_1_limited_iterations(work: GitWork) -> None:
     """Each iteration has a separator, a new process and a push; the run ends at its maximum."""
     v1 = V1(work, COMMIT)
@@ -85,15 +85,15 @@ def test_example_1_limited_iterations(work: GitWork) -> None:
     assert work.git("rev-parse", "--abbrev-ref", "main@{upstream}") == "origin/main"
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "procedure,args",
     [
         ("bootstrap", ["--max-iterations", "0"]),
-        pytest.param("build", [], marks=pytest.mark.slow),
+        pytest.param("build", [], marks=pytest.mark.long),
     ],
     ids=["0", "no flag"],
 )
-@pytest.mark.slow
 def test_example_2_unlimited_iterations(work: GitWork, procedure: str, args: list[str]) -> None:
     """Without a maximum the run ends with Ctrl+C, and each finished iteration was pushed."""
     pid = work.marker("agent.pid")
@@ -108,12 +108,12 @@ def test_example_2_unlimited_iterations(work: GitWork, procedure: str, args: lis
     assert v1.pushed == [f"iteration {n}" for n in range(1, 7)]
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "procedure,number",
     [("bootstrap", 1), ("build", 5)],
     ids=["example 4", "example 3"],
 )
-@pytest.mark.slow
 def test_config_sets_the_default_maximum(work: GitWork, procedure: str, number: int) -> None:
     v1 = V1(work, COMMIT, f"procedures: {{{procedure}: {{default_iterations: {number}}}}}")
     done = v1.run(procedure)
@@ -122,7 +122,7 @@ def test_config_sets_the_default_maximum(work: GitWork, procedure: str, number: 
     assert len(v1.pushed) == number
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_failing_agent_and_failing_push_do_not_end_the_loop(work: GitWork) -> None:
     """Preset v1 ignores exit codes and signals of the agent, and retries the push later."""
     away = f"{work.remote}.away"

@@ -10,6 +10,8 @@ import pytest
 from support.recorded import SUCCESS, git, versioned
 from support.workspace import PROCEDURE, Workspace
 
+pytestmark = pytest.mark.real
+
 AGENT = f"umask 022; echo password > private.txt; chmod 600 private.txt; {SUCCESS}"
 
 
@@ -24,7 +26,6 @@ def readable_by_others(folder: Path) -> set[Path]:
     return found
 
 
-@pytest.mark.thorough
 def test_run_writes_no_file_that_other_users_can_read(workspace: Workspace) -> None:
     repo = versioned(workspace)
     agent = repo.agent(AGENT)
@@ -38,7 +39,6 @@ def test_run_writes_no_file_that_other_users_can_read(workspace: Workspace) -> N
     assert git(repo, "for-each-ref", "refs/rooda"), "there is a snapshot"
 
 
-@pytest.mark.thorough
 def test_restored_files_get_the_modes_that_they_had(workspace: Workspace) -> None:
     repo = versioned(workspace)
     done = repo.work(
@@ -64,7 +64,6 @@ VIEWS = (
 )
 
 
-@pytest.mark.slow
 def test_tokens_in_commands_are_shown_in_no_view(workspace: Workspace) -> None:
     command = f"sh -c 'exit 3' {TOKEN} --api-key {TOKEN}"
     aliases = f"ai_cmd_aliases: {{mine: agent {TOKEN}}}"
@@ -75,7 +74,6 @@ def test_tokens_in_commands_are_shown_in_no_view(workspace: Workspace) -> None:
         assert TOKEN not in one.out + one.err
 
 
-@pytest.mark.slow
 def test_untracked_files_that_git_does_not_show_are_not_in_snapshots(workspace: Workspace) -> None:
     repo = versioned(workspace)
     git(repo, "config", "status.showUntrackedFiles", "no")

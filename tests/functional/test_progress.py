@@ -13,6 +13,8 @@ import pytest
 from support.gitwork import GitWork, git_work
 from support.workspace import PROCEDURE, ROODA, Workspace
 
+pytestmark = pytest.mark.real
+
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 COMMIT = "git commit -qam change"
 
@@ -37,7 +39,6 @@ def pytest_says(passed: int, failed: int) -> str:
     return f"echo '===== {', '.join(counts)} in 0.01s ====='"
 
 
-@pytest.mark.slow
 def test_run_without_progress_is_aborted_at_the_stall_threshold(work: GitWork) -> None:
     """Ignored files, and files that a hook or a check writes, are no progress of the agent."""
     work.write(".gitignore", "ignored\n")
@@ -55,7 +56,6 @@ def test_run_without_progress_is_aborted_at_the_stall_threshold(work: GitWork) -
     assert work.run_record()["status"] == "aborted"
 
 
-@pytest.mark.slow
 def test_better_test_results_are_progress_and_equal_results_are_not(work: GitWork) -> None:
     agent = work.agents(
         pytest_says(1, 2),
@@ -70,7 +70,6 @@ def test_better_test_results_are_progress_and_equal_results_are_not(work: GitWor
     assert (done.code, stalled(work)[0]) == (1, "stall")
 
 
-@pytest.mark.thorough
 def test_going_back_and_forth_between_two_trees_is_no_progress(work: GitWork) -> None:
     """Although each iteration changes a file and commits it."""
     agent = work.agents(
@@ -88,7 +87,6 @@ def test_going_back_and_forth_between_two_trees_is_no_progress(work: GitWork) ->
     assert len(work.subjects()) == 6
 
 
-@pytest.mark.slow
 def test_going_back_and_forth_is_recognised_when_rooda_commits(work: GitWork) -> None:
     work.settings(stall_threshold=2, git={"commit": True})
     agent = work.agents(*(f"echo {word} > README" for word in "abab"), "exit 0")
@@ -97,7 +95,6 @@ def test_going_back_and_forth_is_recognised_when_rooda_commits(work: GitWork) ->
     assert len(work.subjects()) == 5
 
 
-@pytest.mark.slow
 def test_going_back_and_forth_is_recognised_without_git(workspace: Workspace) -> None:
     workspace.config(f"loop: {{stall_threshold: 2}}\n{PROCEDURE}")
     agent = workspace.agent('case "$(cat f 2>&1)" in a) echo b > f ;; *) echo a > f ;; esac')
@@ -114,7 +111,6 @@ def files_column(workspace: Workspace) -> list[str]:
     return [re.split("  +", line.strip())[3] for line in lines[start + 1 : lines.index("", start)]]
 
 
-@pytest.mark.thorough
 def test_changes_are_found_without_a_repository(workspace: Workspace) -> None:
     agent = workspace.agents("touch new", "date +%s%N >ignored.log", "rm new")
     workspace.write(".gitignore", "ignored.log\nstarts\n")
@@ -124,7 +120,6 @@ def test_changes_are_found_without_a_repository(workspace: Workspace) -> None:
     assert (workspace.path / "run.log").exists()
 
 
-@pytest.mark.thorough
 def test_without_git_rooda_runs_and_warns_that_changes_are_unknown(
     workspace: Workspace, tmp_path: Path
 ) -> None:
@@ -139,7 +134,6 @@ def test_without_git_rooda_runs_and_warns_that_changes_are_unknown(
     assert sum(line.endswith("starting...") for line in done.log) == 2
 
 
-@pytest.mark.slow
 def test_single_return_to_an_earlier_tree_is_no_stall(work: GitWork) -> None:
     agent = work.agents("echo a > f", "rm f", "echo b > f", "rm f", "echo c > f")
     done = work.work(agent, "-n", "5", "--stall-threshold", "2")
@@ -147,7 +141,6 @@ def test_single_return_to_an_earlier_tree_is_no_stall(work: GitWork) -> None:
     assert [one["returned_to"] for one in work.record()] == [None, 0, None, 0, None]
 
 
-@pytest.mark.slow
 def test_without_track_file_changes_a_run_never_stalls(work: GitWork) -> None:
     work.settings(track_file_changes=False, stall_threshold=1)
     done = work.work(work.agents("date +%s%N > f"), "-n", "3")
@@ -157,7 +150,6 @@ def test_without_track_file_changes_a_run_never_stalls(work: GitWork) -> None:
 # -- git.require_changes --------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_iteration_without_changes_fails_if_changes_are_required(
     work: GitWork,
 ) -> None:
@@ -178,7 +170,6 @@ def test_iteration_without_changes_fails_if_changes_are_required(
     assert "  Reason: No changes detected\n" in done.err
 
 
-@pytest.mark.slow
 def test_uncommitted_user_files_do_not_count_as_changes_of_the_agent(work: GitWork) -> None:
     work.write("draft", "not committed yet\n")
     work.settings(git={"require_changes": True, "commit": True}, failure_threshold=2)
@@ -188,14 +179,12 @@ def test_uncommitted_user_files_do_not_count_as_changes_of_the_agent(work: GitWo
     assert work.subjects() == ["the beginning"], "the user's draft is not committed"
 
 
-@pytest.mark.slow
 def test_failing_check_is_reported_before_missing_changes(work: GitWork) -> None:
     work.settings(git={"require_changes": True}, verify="false")
     work.work("true", "-n", "1")
     assert work.record()[0]["kind"] == "verify"
 
 
-@pytest.mark.slow
 def test_log_file_does_not_count_as_a_change_of_the_agent(work: GitWork) -> None:
     work.settings(git={"require_changes": True})
     done = work.work("true", "-n", "3", "--log-file", "run.log")
@@ -204,7 +193,6 @@ def test_log_file_does_not_count_as_a_change_of_the_agent(work: GitWork) -> None
     assert (work.path / "run.log").exists()
 
 
-@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the path of a descriptor")
 def test_file_that_receives_rooda_s_output_does_not_count_as_a_change_of_the_agent(
     work: GitWork,

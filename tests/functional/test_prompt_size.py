@@ -42,7 +42,6 @@ def test_prompt_file_beyond_the_limit_is_an_error_that_names_the_file(workspace:
     assert not (workspace.path / ".rooda").exists(), "a run has started"
 
 
-@pytest.mark.thorough
 def test_context_counts_toward_the_limit(workspace: Workspace) -> None:
     for name in ("one.txt", "two.txt"):
         workspace.write(name, "x" * (6 * MEGABYTE))
@@ -58,7 +57,7 @@ def test_dry_run_reports_a_prompt_beyond_the_limit(workspace: Workspace) -> None
     assert "one.txt is larger than max_prompt_size (1KB)" in done.out + done.err
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_larger_limit_allows_a_larger_prompt(workspace: Workspace) -> None:
     workspace.write("one.txt", "x" * (11 * MEGABYTE))
     agent = workspace.agent("wc -c > size; echo '<promise>SUCCESS</promise>'")
@@ -67,6 +66,7 @@ def test_larger_limit_allows_a_larger_prompt(workspace: Workspace) -> None:
     assert int((workspace.path / "size").read_text()) > 11 * MEGABYTE
 
 
+@pytest.mark.real
 def test_prompt_that_grows_beyond_the_limit_ends_the_run(workspace: Workspace) -> None:
     workspace.write("one.txt", "x")
     agent = workspace.agent("head -c 3000 /dev/zero | tr '\\0' x > one.txt")
@@ -76,7 +76,7 @@ def test_prompt_that_grows_beyond_the_limit_ends_the_run(workspace: Workspace) -
     assert "Iteration 1/5 completed" in done.err
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_limit_holds_for_ralph(workspace: Workspace) -> None:
     with ralph_work(workspace) as work:
         work.agent_does("true")
@@ -86,6 +86,7 @@ def test_limit_holds_for_ralph(workspace: Workspace) -> None:
     assert BEYOND in done.err
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("flag", ["--observe", "-c"])
 def test_file_of_400_mb_is_not_read_into_memory(workspace: Workspace, flag: str) -> None:
     big_file(workspace.path / "huge.md", 400)
@@ -108,7 +109,7 @@ def test_file_of_400_mb_is_not_read_into_memory(workspace: Workspace, flag: str)
     assert int(found[1]) < LITTLE_MEMORY
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.timeout(300)
 def test_150_000_new_files_take_little_memory(workspace: Workspace) -> None:
     subprocess.run(["git", "init", "-q"], cwd=workspace.path, env=workspace.environ(), check=True)

@@ -10,6 +10,8 @@ import pytest
 from support.gitwork import GitWork, git_work
 from support.workspace import Workspace, wait_for
 
+pytestmark = pytest.mark.real
+
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 
 
@@ -34,7 +36,6 @@ def copies(tmp: Path) -> list[Path]:
 # -- verify.clean ---------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
 def test_success_that_needs_an_uncommitted_file_fails_in_a_clean_copy(
     work: GitWork, tmp: Path
 ) -> None:
@@ -71,7 +72,6 @@ def test_success_that_needs_an_uncommitted_file_fails_in_a_clean_copy(
     assert "printed in a clean copy:" in work.rooda("report", "--format", "markdown").out
 
 
-@pytest.mark.thorough
 def test_copy_has_exactly_what_a_commit_would_contain(work: GitWork, tmp: Path) -> None:
     """Also where rooda does not commit, and without touching the user's index."""
     (work.path / ".gitignore").write_text("*.log\n")
@@ -106,7 +106,6 @@ def test_copy_has_exactly_what_a_commit_would_contain(work: GitWork, tmp: Path) 
     assert copies(tmp) == []
 
 
-@pytest.mark.thorough
 def test_copy_of_a_killed_run_is_removed_by_the_next_run(work: GitWork, tmp: Path) -> None:
     (work.path / "file").write_text("x\n")
     work.commit()
@@ -126,7 +125,6 @@ def test_copy_of_a_killed_run_is_removed_by_the_next_run(work: GitWork, tmp: Pat
     assert copies(tmp) == []
 
 
-@pytest.mark.thorough
 def test_clean_check_without_git_is_an_error_before_the_first_iteration(
     workspace: Workspace,
 ) -> None:
@@ -139,7 +137,6 @@ def test_clean_check_without_git_is_an_error_before_the_first_iteration(
 # -- signals.confirm ------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
 def test_run_is_complete_after_several_iterations_in_a_row_with_success(work: GitWork) -> None:
     check = work.counted("test ! -e bad")
     work.settings(
@@ -176,7 +173,6 @@ def test_run_is_complete_after_several_iterations_in_a_row_with_success(work: Gi
     assert "Signal of the agent: SUCCESS (2 of 2 in a row)" in work.rooda("why").out
 
 
-@pytest.mark.thorough
 def test_run_that_ends_before_the_confirmation_says_so_and_resume_goes_on(work: GitWork) -> None:
     work.settings(signals={"confirm": 3})
     done = work.work(work.agents(SUCCESS), "-n", "2")
@@ -191,7 +187,6 @@ def test_run_that_ends_before_the_confirmation_says_so_and_resume_goes_on(work: 
     assert "(success, 3 of 3)" in resumed.err
 
 
-@pytest.mark.thorough
 def test_failing_hook_does_not_confirm(work: GitWork) -> None:
     work.settings(
         signals={"confirm": 2},

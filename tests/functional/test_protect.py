@@ -9,7 +9,7 @@ import pytest
 from support.gitwork import GitWork, git_work
 from support.workspace import PROCEDURE, Workspace
 
-thorough = pytest.mark.thorough
+thorough = pytest.mark.long
 CI = ".github/workflows/ci.yml"
 CHANGED = "WARN: Protected files were changed; rooda has restored them"
 
@@ -31,6 +31,7 @@ def said(work: GitWork, number: int) -> str:
     return (work.kept(number) / "prompt.md").read_text()
 
 
+@pytest.mark.real
 @thorough
 def test_restore_undoes_what_the_agent_did_and_committed_and_goes_on(work: GitWork) -> None:
     """Also an ignored file, a folder linked outside, and a file that is now a folder."""
@@ -97,6 +98,7 @@ def test_restore_undoes_what_the_agent_did_and_committed_and_goes_on(work: GitWo
     assert "evil" not in work.rooda("diff", "1", "--", CI).out, "the snapshot has restored files"
 
 
+@pytest.mark.real
 @thorough
 def test_fail_leaves_the_files_commits_nothing_and_holds_until_they_are_back(work: GitWork) -> None:
     agent = work.agents(
@@ -123,6 +125,7 @@ def test_fail_leaves_the_files_commits_nothing_and_holds_until_they_are_back(wor
     assert "loop.protect.on_change" in why
 
 
+@pytest.mark.real
 @thorough
 def test_verify_may_not_change_protected_files_and_warn_only_warns(work: GitWork) -> None:
     """verify runs code that the agent wrote, so rooda looks again before the commit."""
@@ -141,6 +144,7 @@ def test_verify_may_not_change_protected_files_and_warn_only_warns(work: GitWork
     assert work.git("show", "HEAD:tests/test_a.py") == "x"
 
 
+@pytest.mark.real
 @thorough
 def test_push_waits_until_the_restored_file_is_committed(work: GitWork) -> None:
     """A failed iteration is pushed too, but not with a CI file that the agent changed."""
@@ -165,6 +169,7 @@ def test_push_waits_until_the_restored_file_is_committed(work: GitWork) -> None:
     assert "commit the restored files" in work.marker("prompt").read_text()
 
 
+@pytest.mark.real
 @thorough
 def test_a_change_that_is_only_in_a_commit_is_not_pushed(work: GitWork) -> None:
     """The agent commits a change, and brings the file in the work tree back."""
@@ -179,6 +184,7 @@ def test_a_change_that_is_only_in_a_commit_is_not_pushed(work: GitWork) -> None:
     assert (work.path / CI).read_text() == "on: push\n"
 
 
+@pytest.mark.real
 @thorough
 def test_files_come_back_without_a_repository_and_without_git_of_the_user(
     workspace: Workspace,
@@ -199,6 +205,7 @@ def test_files_come_back_without_a_repository_and_without_git_of_the_user(
         assert CHANGED in done.err
 
 
+@pytest.mark.real
 @thorough
 def test_resumed_run_protects_what_existed_at_its_start(work: GitWork) -> None:
     agent = work.agents("echo 1 > tests/new.py", "echo 2 > tests/new.py; echo x > tests/test_a.py")
@@ -210,7 +217,7 @@ def test_resumed_run_protects_what_existed_at_its_start(work: GitWork) -> None:
     assert (work.path / "tests/test_a.py").read_text() == "assert 1\n"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_too_many_bytes_and_wrong_patterns_are_one_clear_error(work: GitWork) -> None:
     os.truncate(work.write("big.bin", "x"), 65 * 1024 * 1024)
     done = work.work("true", "--protect", "big.bin")
@@ -223,6 +230,7 @@ def test_too_many_bytes_and_wrong_patterns_are_one_clear_error(work: GitWork) ->
         assert "Write a list of names or paths in the work tree" in done.err
 
 
+@pytest.mark.git
 def test_init_proposes_config_prompts_and_ci_files(work: GitWork) -> None:
     work.write("prompts/build.md", "x")
     done = work.rooda("init")

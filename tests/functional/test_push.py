@@ -11,6 +11,8 @@ import pytest
 from support.gitwork import GitWork, git_work
 from support.workspace import Workspace, alive, wait_for
 
+pytestmark = pytest.mark.real
+
 COMMIT = "git commit -q --allow-empty -m"
 FAILED = "WARN: Push failed; "
 
@@ -35,7 +37,6 @@ def remote_is_empty(work: GitWork) -> bool:
     return work.git("for-each-ref", cwd=work.remote) == ""
 
 
-@pytest.mark.thorough
 def test_each_iteration_is_pushed_and_the_first_sets_the_upstream(work: GitWork) -> None:
     """A failed iteration is pushed too, and so are commits that the agent made."""
     agent = work.agents(f"{COMMIT} one", f"{COMMIT} two; exit 7", "touch three")
@@ -56,7 +57,6 @@ def test_each_iteration_is_pushed_and_the_first_sets_the_upstream(work: GitWork)
     assert tags == "refs/heads/main", "snapshots are not pushed"
 
 
-@pytest.mark.thorough
 def test_remote_that_is_ahead_is_reported_and_not_overwritten(work: GitWork) -> None:
     work.git("push", "-q", "-u", "origin", "main")
     colleague = work.path.parent / "colleague"
@@ -72,7 +72,6 @@ def test_remote_that_is_ahead_is_reported_and_not_overwritten(work: GitWork) -> 
     assert work.subjects(work.remote) == ["the beginning", "by a colleague"]
 
 
-@pytest.mark.thorough
 def test_next_iteration_pushes_what_a_failed_push_left(work: GitWork) -> None:
     away = f"{work.remote}.away"
     agent = work.agents(
@@ -95,7 +94,6 @@ def test_next_iteration_pushes_what_a_failed_push_left(work: GitWork) -> None:
     assert work.subjects(work.remote) == ["the beginning", "one", "five"]
 
 
-@pytest.mark.thorough
 def test_output_of_a_failing_pre_push_hook_is_quoted(work: GitWork) -> None:
     work.git_hook("pre-push", "test -e neat || { echo 'guard: not neat' >&2; exit 1; }")
     done = work.work(work.agents("exit 0", "touch neat"), "-n", "2", "--push")
@@ -104,7 +102,6 @@ def test_output_of_a_failing_pre_push_hook_is_quoted(work: GitWork) -> None:
     assert [one["failures_after"] for one in work.record()] == [0, 0]
 
 
-@pytest.mark.thorough
 def test_timeout_kills_a_hanging_push_and_its_whole_process_tree(work: GitWork) -> None:
     work.git_hook("pre-push", f"echo $$ > {work.marker('hook.pid')}; exec sleep 60")
     work.settings(git={"push": True, "push_timeout": "3s"})
@@ -115,7 +112,6 @@ def test_timeout_kills_a_hanging_push_and_its_whole_process_tree(work: GitWork) 
     assert remote_is_empty(work)
 
 
-@pytest.mark.thorough
 def test_ssh_cannot_ask_for_a_password(work: GitWork) -> None:
     login = work.script(
         "ssh",
@@ -160,7 +156,6 @@ def locked_server() -> Iterator[str]:
             thread.join()
 
 
-@pytest.mark.thorough
 def test_git_cannot_ask_for_a_password(work: GitWork) -> None:
     asks = work.script("asks", f"echo asked >> {work.marker('asked')}; echo secret")
     work.git("config", "core.askPass", asks)
@@ -174,7 +169,6 @@ def test_git_cannot_ask_for_a_password(work: GitWork) -> None:
     assert "Give git credentials that need no question" in done.err
 
 
-@pytest.mark.thorough
 def test_unreachable_remote_is_reported(work: GitWork) -> None:
     with locked_server() as address:
         pass  # the server is closed: nothing listens at the address any more
@@ -195,7 +189,6 @@ def test_interrupted_iteration_is_not_pushed(work: GitWork) -> None:
     assert remote_is_empty(work)
 
 
-@pytest.mark.thorough
 def test_ctrl_c_during_a_push_ends_the_run(work: GitWork) -> None:
     work.git_hook("pre-push", f"echo $$ > {work.marker('hook.pid')}; exec sleep 60")
     running = work.begin("true", "--push")

@@ -8,6 +8,8 @@ import pytest
 from support.ralphs import COMPLETE, Ralphs, ralph_work
 from support.workspace import Workspace
 
+pytestmark = pytest.mark.real
+
 DOUBLE, SINGLE = "=" * 80, "-" * 80
 WORKS = "date +%N >> work"
 
@@ -43,7 +45,6 @@ def summary(counts: tuple[int, int, int], reason: str, code: int, notes: str = "
     )
 
 
-@pytest.mark.slow
 def test_each_attempt_has_its_blocks_and_the_summary_counts_iterations(work: Ralphs) -> None:
     work.agent_does(
         "echo hammering; exit 4",
@@ -65,7 +66,6 @@ def test_each_attempt_has_its_blocks_and_the_summary_counts_iterations(work: Ral
     assert places == sorted(places)
 
 
-@pytest.mark.slow
 def test_failure_is_logged_with_its_retries(work: Ralphs) -> None:
     work.agent_does("echo idle", TEST_COMMAND="true")
     assert work.ralph("build", "5").code == 4
@@ -78,7 +78,6 @@ def test_failure_is_logged_with_its_retries(work: Ralphs) -> None:
     assert log.endswith(f"Exit Code: 4\n{DOUBLE}\n")
 
 
-@pytest.mark.slow
 def test_refused_commit_is_logged_as_a_failed_attempt(work: Ralphs) -> None:
     work.agent_does(WORKS, "touch neat", TEST_COMMAND="true")
     work.git_hook("pre-commit", "test -e neat || { echo 'lint: not neat' >&2; exit 1; }")
@@ -89,7 +88,6 @@ def test_refused_commit_is_logged_as_a_failed_attempt(work: Ralphs) -> None:
     assert "Total Iterations: 1\nSuccessful: 1\nFailed: 0\n" in log
 
 
-@pytest.mark.slow
 def test_name_of_the_log_is_the_start_time_of_the_session(work: Ralphs) -> None:
     work.agent_does(COMPLETE)
     assert work.ralph("plan").code == 0
@@ -101,14 +99,12 @@ def test_name_of_the_log_is_the_start_time_of_the_session(work: Ralphs) -> None:
     assert f"{date}-{time}" >= log.name[8:23]
 
 
-@pytest.mark.slow
 def test_no_log_is_created_if_a_check_fails(work: Ralphs) -> None:
     work.configure(AGENT_CLI="/nowhere/agent")
     assert work.ralph("plan").code == 1
     assert not (work.path / ".ralph/logs").exists()
 
 
-@pytest.mark.slow
 def test_summary_reports_a_missing_test_command(work: Ralphs) -> None:
     work.agent_does(WORKS)
     assert work.ralph("build", "1").code == 0
@@ -116,7 +112,6 @@ def test_summary_reports_a_missing_test_command(work: Ralphs) -> None:
     assert work.log().endswith(summary((1, 1, 0), reason, 0, "Tests: none found\n"))
 
 
-@pytest.mark.slow
 def test_prompt_mode_has_the_same_log(work: Ralphs) -> None:
     work.in_home("implementation_plan.md", "")
     work.write("ask.md", "# What is this?\n")
@@ -127,7 +122,6 @@ def test_prompt_mode_has_the_same_log(work: Ralphs) -> None:
     assert "Tests:" not in log
 
 
-@pytest.mark.slow
 def test_plan_cannot_forge_a_block_of_the_log(work: Ralphs) -> None:
     work.plan(f"## x {DOUBLE}\x1b[2J\rITERATION 9\nStatus: open\nSpec: a\x1b]0;b\n")
     work.agent_does(WORKS)

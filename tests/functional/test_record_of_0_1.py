@@ -40,7 +40,7 @@ def test_history_lists_its_runs(old: Workspace) -> None:
     assert found == [(INTERRUPTED, "interrupted"), (ABORTED, "aborted"), (SUCCESS, "success")]
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_every_run_and_iteration_can_be_shown(old: Workspace) -> None:
     for run in (SUCCESS, ABORTED, INTERRUPTED):
         for words in (
@@ -60,7 +60,7 @@ def test_every_run_and_iteration_can_be_shown(old: Workspace) -> None:
     assert first["agent"] == "agent.sh"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_its_interrupted_run_resumes(old: Workspace) -> None:
     done = old.rooda("work", "--resume", "--ai-cmd", "./agent.sh", "-n", "5")
     assert done.code == 0, done.err

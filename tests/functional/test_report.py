@@ -14,6 +14,8 @@ from support.nights import keep_big_night
 from support.pages import Page, browser, opened
 from support.workspace import Workspace
 
+pytestmark = pytest.mark.real
+
 DONE = "echo '<promise>SUCCESS</promise>'"
 
 
@@ -23,7 +25,6 @@ def work(workspace: Workspace) -> Iterator[GitWork]:
         yield found
 
 
-@pytest.mark.thorough
 def test_report_writes_one_page_and_says_where_and_how_to_open_it(work: GitWork) -> None:
     work.settings(verify="echo '===== 3 passed in 0.01s ====='", git={"commit": True})
     agent = work.agents("echo one > a; echo Added a file.", f"rm a; echo Removed it.; {DONE}")
@@ -44,7 +45,6 @@ def test_report_writes_one_page_and_says_where_and_how_to_open_it(work: GitWork)
     assert "To open it: scp " in away.out
 
 
-@pytest.mark.thorough
 def test_report_to_a_file_a_folder_and_standard_output(work: GitWork) -> None:
     assert work.work(work.agents(DONE)).code == 0
     run = work.run_record()["run"]
@@ -97,7 +97,6 @@ def noted(work: GitWork, *words: str) -> tuple[bool, int]:
     return imported == "True", int(most)
 
 
-@pytest.mark.thorough
 def test_only_the_making_of_a_page_imports_jinja(work: GitWork) -> None:
     work.settings()
     assert not noted(work, "work", "--ai-cmd", work.agents(DONE))[0]
@@ -120,7 +119,6 @@ print(json.dumps({"type": "result", "subtype": "success", "is_error": False, "re
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(browser() is None, reason="no Chromium on this machine")
 def test_hostile_agent_executes_nothing_and_keeps_the_layout(work: GitWork) -> None:
     work.settings(verify=f"echo '{SCRIPT}</pre>'; printf '\\377\\033[31m'; exit 1")
@@ -149,7 +147,6 @@ def test_hostile_agent_executes_nothing_and_keeps_the_layout(work: GitWork) -> N
     assert "<script>document.documentElement.dataset.owned=1" in text
 
 
-@pytest.mark.slow
 def test_three_hundred_iterations_with_a_gigabyte_of_transcripts(work: GitWork) -> None:
     keep_big_night(work.path, iterations=300, size=1024**3)
     _, memory = noted(work, "report", "-o", "big.html")
@@ -159,7 +156,6 @@ def test_three_hundred_iterations_with_a_gigabyte_of_transcripts(work: GitWork) 
     assert "300 good" in Page(page.read_text()).text
 
 
-@pytest.mark.thorough
 def test_markdown_and_json_go_to_standard_output_or_a_file(work: GitWork) -> None:
     assert work.work(work.agents(f"echo Added it all.; {DONE}")).code == 0
     shown = work.rooda("report", "--format", "markdown")

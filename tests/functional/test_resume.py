@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 
 from support.children import Nursery, until
+from support.finished import Rooda
 from support.recorded import HANGS, SUCCESS, asked, git, refused, statuses, versioned
-from support.surface import Inside
 from support.workspace import PROCEDURE, Finished, Running, Workspace, wait_for
+
+pytestmark = pytest.mark.real
 
 WAITS = "echo $$ > agent.pid; while ! test -e go; do sleep 0.02; done"
 OTHER = PROCEDURE.replace("work:", "other:").replace("procedures:", "")
 
 
 @pytest.fixture
-def rooda(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Inside:
+def rooda(workspace: Workspace) -> Rooda:
     """Run `rooda ARGS` in this process, to read the record."""
-    return Inside(workspace, monkeypatch, capfd)
+    return workspace.inside
 
 
 def started(workspace: Workspace, nursery: Nursery, command: str, *more: str) -> Running:
@@ -41,7 +41,7 @@ def timing(done: Finished) -> str:
     return found[1]
 
 
-def last_run(rooda: Inside) -> dict[str, Any]:
+def last_run(rooda: Rooda) -> dict[str, Any]:
     found: dict[str, Any] = asked(rooda, "show")
     return found
 
@@ -49,9 +49,8 @@ def last_run(rooda: Inside) -> dict[str, Any]:
 # -- after each kind of end ----------------------------------------------------------------
 
 
-@pytest.mark.thorough
 def test_resume_after_ctrl_c_continues_at_the_interrupted_iteration(
-    workspace: Workspace, nursery: Nursery, rooda: Inside
+    workspace: Workspace, nursery: Nursery, rooda: Rooda
 ) -> None:
     command = workspace.agents("exit 0", "exit 7", HANGS, "exit 0", SUCCESS)
     running = started(workspace, nursery, command, "-n", "9")
@@ -88,9 +87,8 @@ def test_resume_after_ctrl_c_continues_at_the_interrupted_iteration(
     assert after["iterations"][2]["failures_before"] == 1
 
 
-@pytest.mark.thorough
 def test_interrupted_attempt_stays_visible_after_a_resume(
-    workspace: Workspace, nursery: Nursery, rooda: Inside
+    workspace: Workspace, nursery: Nursery, rooda: Rooda
 ) -> None:
     command = workspace.agents(f"echo half done; {HANGS}", "echo all done", SUCCESS)
     running = started(workspace, nursery, command)
@@ -110,9 +108,8 @@ def test_interrupted_attempt_stays_visible_after_a_resume(
     assert rooda("show", "1", "--output").out == "all done\n"
 
 
-@pytest.mark.thorough
 def test_resume_after_sigkill_continues_at_the_killed_iteration(
-    workspace: Workspace, nursery: Nursery, rooda: Inside
+    workspace: Workspace, nursery: Nursery, rooda: Rooda
 ) -> None:
     command = workspace.agents("exit 0", HANGS, SUCCESS)
     running = started(workspace, nursery, command)
@@ -134,9 +131,8 @@ def test_resume_after_sigkill_continues_at_the_killed_iteration(
     assert after["iterations"][1]["attempt"] == 2
 
 
-@pytest.mark.thorough
 def test_resume_after_rooda_stop_continues_with_the_next_iteration(
-    workspace: Workspace, nursery: Nursery, rooda: Inside
+    workspace: Workspace, nursery: Nursery, rooda: Rooda
 ) -> None:
     command = workspace.agents(WAITS, SUCCESS)
     running = started(workspace, nursery, command)
@@ -149,9 +145,8 @@ def test_resume_after_rooda_stop_continues_with_the_next_iteration(
     assert statuses(last_run(rooda)) == [(1, "completed"), (2, "completed")]
 
 
-@pytest.mark.thorough
 def test_resume_of_an_aborted_run_resets_the_count_of_failures(
-    workspace: Workspace, rooda: Inside
+    workspace: Workspace, rooda: Rooda
 ) -> None:
     command = workspace.agents("exit 1", "exit 1", "exit 1", "exit 1", SUCCESS)
     assert workspace.work(command, "--failure-threshold", "2").code == 1
@@ -169,9 +164,8 @@ def test_resume_of_an_aborted_run_resets_the_count_of_failures(
     assert found["summary"]["failed_iterations"] == 4
 
 
-@pytest.mark.thorough
 def test_resume_after_max_iters_continues_with_a_larger_maximum(
-    workspace: Workspace, rooda: Inside
+    workspace: Workspace, rooda: Rooda
 ) -> None:
     assert workspace.work("true", "-n", "2").code == 2
     done = resumed(workspace, "true", "-n", "3")
@@ -189,9 +183,8 @@ def test_resume_after_max_iters_continues_with_a_larger_maximum(
 # -- nothing to resume ---------------------------------------------------------------------
 
 
-@pytest.mark.thorough
 def test_resume_is_refused_after_success_or_at_the_maximum(
-    workspace: Workspace, rooda: Inside
+    workspace: Workspace, rooda: Rooda
 ) -> None:
     refused(workspace.work("true", "--resume"), "no run of work", "rooda work")
     assert workspace.work("true", "-n", "2").code == 2
@@ -203,8 +196,7 @@ def test_resume_is_refused_after_success_or_at_the_maximum(
     assert len(asked(rooda, "history")) == 2
 
 
-@pytest.mark.thorough
-def test_run_of_another_procedure_is_not_resumed(workspace: Workspace, rooda: Inside) -> None:
+def test_run_of_another_procedure_is_not_resumed(workspace: Workspace, rooda: Rooda) -> None:
     workspace.config(PROCEDURE + OTHER)
     assert workspace.work("false", "--failure-threshold", "1").code == 1
     (run,) = asked(rooda, "history")
@@ -220,9 +212,8 @@ def test_run_of_another_procedure_is_not_resumed(workspace: Workspace, rooda: In
 # -- which, and how ------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
 def test_run_to_resume_is_chosen_by_a_prefix_of_its_name(
-    workspace: Workspace, nursery: Nursery, rooda: Inside
+    workspace: Workspace, nursery: Nursery, rooda: Rooda
 ) -> None:
     command = workspace.agents(HANGS, "exit 0", SUCCESS)
     running = started(workspace, nursery, command)
@@ -238,9 +229,8 @@ def test_run_to_resume_is_chosen_by_a_prefix_of_its_name(
     assert later["status"] == "max-iters"
 
 
-@pytest.mark.thorough
 def test_run_without_resume_starts_with_empty_state(
-    workspace: Workspace, nursery: Nursery, rooda: Inside
+    workspace: Workspace, nursery: Nursery, rooda: Rooda
 ) -> None:
     command = workspace.agents("exit 1", HANGS, "exit 1", SUCCESS)
     running = started(workspace, nursery, command)
@@ -256,9 +246,8 @@ def test_run_without_resume_starts_with_empty_state(
     assert (old["status"], old["summary"]["total_iterations"]) == ("interrupted", 2)
 
 
-@pytest.mark.thorough
 def test_resume_uses_the_current_config(
-    workspace: Workspace, nursery: Nursery, rooda: Inside
+    workspace: Workspace, nursery: Nursery, rooda: Rooda
 ) -> None:
     command = workspace.agent(f"cat > prompt.$(ls | grep -c prompt); {HANGS}")
     running = started(workspace, nursery, command, "--failure-threshold", "7")
@@ -277,9 +266,8 @@ def test_resume_uses_the_current_config(
     assert settings["loop.failure_threshold"] == "4"
 
 
-@pytest.mark.thorough
 def test_two_resumes_in_a_row_add_up_in_the_record(
-    workspace: Workspace, nursery: Nursery, rooda: Inside
+    workspace: Workspace, nursery: Nursery, rooda: Rooda
 ) -> None:
     command = workspace.agents("exit 0", HANGS, HANGS, SUCCESS)
     for flags in ((), ("--resume",)):
@@ -298,9 +286,8 @@ def test_two_resumes_in_a_row_add_up_in_the_record(
     assert found["stats"]["count"] == 4
 
 
-@pytest.mark.thorough
 def test_run_that_is_still_running_cannot_be_resumed(
-    workspace: Workspace, nursery: Nursery, rooda: Inside
+    workspace: Workspace, nursery: Nursery, rooda: Rooda
 ) -> None:
     running = started(workspace, nursery, workspace.agents(WAITS, SUCCESS))
     refused(workspace.work("true", "--resume"), "another run is at work")
@@ -309,9 +296,8 @@ def test_run_that_is_still_running_cannot_be_resumed(
     assert statuses(last_run(rooda)) == [(1, "completed"), (2, "completed")]
 
 
-@pytest.mark.thorough
 def test_snapshot_0_survives_a_kill_in_the_first_iteration(
-    workspace: Workspace, nursery: Nursery, rooda: Inside
+    workspace: Workspace, nursery: Nursery, rooda: Rooda
 ) -> None:
     """Snapshot 0 is the tree before the run, however often the run is resumed."""
     versioned(workspace)
@@ -324,9 +310,8 @@ def test_snapshot_0_survives_a_kill_in_the_first_iteration(
     assert (workspace.path / "kept.txt").read_text() == "of the user\n"
 
 
-@pytest.mark.thorough
 def test_resume_keeps_feedback_and_snapshots(
-    workspace: Workspace, nursery: Nursery, rooda: Inside
+    workspace: Workspace, nursery: Nursery, rooda: Rooda
 ) -> None:
     """The output of a failed check is in the next prompt, also if rooda was killed in between."""
     versioned(workspace)
@@ -343,9 +328,8 @@ def test_resume_keeps_feedback_and_snapshots(
     assert refs.splitlines() == [f"refs/rooda/{run['run']}/{number}" for number in (0, 1, 2)]
 
 
-@pytest.mark.slow
 def test_ten_interruptions_and_resumes_lose_no_iteration(
-    workspace: Workspace, nursery: Nursery, rooda: Inside
+    workspace: Workspace, nursery: Nursery, rooda: Rooda
 ) -> None:
     """Each Ctrl+C comes in the middle of an iteration, and each is followed by a resume."""
     bodies = [body for _ in range(10) for body in ("exit 0", HANGS)]

@@ -19,8 +19,8 @@ from rooda.console.command_line import merge, parse, parts_of
 from rooda.console.flags import RULES
 from rooda.record.given_flags import GivenFlags
 from support.children import Nursery
+from support.finished import Rooda
 from support.recorded import HANGS, SUCCESS, asked, refused, statuses, versioned, within
-from support.surface import Inside
 from support.workspace import PROCEDURE, ROODA, Finished, Workspace
 
 SECRET = "s3cret-value"
@@ -28,11 +28,9 @@ FAILS = ("--failure-threshold", "1")
 
 
 @pytest.fixture
-def look(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Inside:
+def look(workspace: Workspace) -> Rooda:
     """`rooda ARGS` in this process, to see what is in the record."""
-    return Inside(workspace, monkeypatch, capfd)
+    return workspace.inside
 
 
 def interrupted(
@@ -48,7 +46,7 @@ def interrupted(
     return done
 
 
-def last_run(look: Inside) -> dict[str, Any]:
+def last_run(look: Rooda) -> dict[str, Any]:
     found: dict[str, Any] = asked(look, "show")
     return found
 
@@ -74,9 +72,9 @@ def line_of(done: Finished, start: str = "Resuming run") -> str:
 # -- with its flags --------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_resumed_run_keeps_the_flags_it_was_started_with(
-    workspace: Workspace, nursery: Nursery, look: Inside
+    workspace: Workspace, nursery: Nursery, look: Rooda
 ) -> None:
     command = workspace.agents("exit 0", "exit 0", HANGS, "exit 0")
     verify = "echo checked >> checks"
@@ -103,7 +101,7 @@ def test_a_resumed_run_keeps_the_flags_it_was_started_with(
     assert len(asked(look, "history")) == 1
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_resume_on_a_procedure_means_the_same(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agents("exit 0", HANGS, "exit 0")
     interrupted(workspace, nursery, "--ai-cmd", command, "-n", "2", by=signal.SIGTERM)
@@ -113,9 +111,9 @@ def test_resume_on_a_procedure_means_the_same(workspace: Workspace, nursery: Nur
     assert f"with its flags: --max-iterations 2 --ai-cmd {shlex.split(command)[0]}" in done.err
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_resume_takes_the_last_run_of_any_procedure_or_the_one_named(
-    workspace: Workspace, look: Inside
+    workspace: Workspace, look: Rooda
 ) -> None:
     other = PROCEDURE.replace("work:", "other:").replace("procedures:", "")
     workspace.config(PROCEDURE + other)
@@ -130,9 +128,9 @@ def test_resume_takes_the_last_run_of_any_procedure_or_the_one_named(
     refused(workspace.rooda("resume", "nonsense"), "there is no run 'nonsense'", "rooda history")
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_flags_given_now_override_and_stay_for_the_next_time(
-    workspace: Workspace, look: Inside
+    workspace: Workspace, look: Rooda
 ) -> None:
     prints = 'echo "A=$A B=$B" >> seen; cat >> prompts; exit 1'
     command = workspace.agent(prints)
@@ -197,9 +195,9 @@ def test_what_a_flag_given_now_replaces(earlier: str, now: str, kept: str, repla
     assert (words(merged.kept), words(merged.replaced)) == (kept, replaced)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_iterations_that_are_used_up_are_named_with_the_command_for_more(
-    workspace: Workspace, look: Inside
+    workspace: Workspace, look: Rooda
 ) -> None:
     assert workspace.work("true", "-n", "2").code == 2
     name = last_run(look)["run"]
@@ -210,7 +208,7 @@ def test_iterations_that_are_used_up_are_named_with_the_command_for_more(
     assert (done.code, line_of(done, "starting...")) == (2, "Iteration 3/3 starting...")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_an_interrupted_run_with_all_its_failures_can_be_resumed(workspace: Workspace) -> None:
     """The signal came just before the threshold would have ended the run."""
     command = workspace.agents("exit 1", SUCCESS)
@@ -222,9 +220,9 @@ def test_an_interrupted_run_with_all_its_failures_can_be_resumed(workspace: Work
 # -- where it was started --------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_run_continues_in_its_own_folder_from_a_folder_below(
-    workspace: Workspace, look: Inside
+    workspace: Workspace, look: Rooda
 ) -> None:
     versioned(workspace)
     below = within(workspace, "src/deep")
@@ -251,7 +249,7 @@ def test_a_run_continues_in_its_own_folder_from_a_folder_below(
     assert "from the top" not in prompt
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_folder_that_was_moved_continues_its_runs(workspace: Workspace) -> None:
     workspace.write("notes.md", "some words\n")
     workspace.agents("exit 1", f"cat; {SUCCESS}")
@@ -266,8 +264,8 @@ def test_a_folder_that_was_moved_continues_its_runs(workspace: Workspace) -> Non
     assert "Source: notes.md\n\nsome words" in done.out
 
 
-@pytest.mark.thorough
-def test_the_text_of_a_pipe_is_still_there(workspace: Workspace, look: Inside) -> None:
+@pytest.mark.real
+def test_the_text_of_a_pipe_is_still_there(workspace: Workspace, look: Rooda) -> None:
     workspace.config(PROCEDURE)
     command = workspace.agents("exit 1", SUCCESS)
     line = f'"$@" work --ai-cmd {shlex.quote(command)} --failure-threshold 1 -c <(echo piped words)'
@@ -288,7 +286,7 @@ def test_the_text_of_a_pipe_is_still_there(workspace: Workspace, look: Inside) -
 # -- what is read as it is now ---------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_config_and_environment_are_those_of_now(workspace: Workspace) -> None:
     command = workspace.agents("exit 1", SUCCESS)
     workspace.config(f"loop: {{failure_threshold: 1, default_max_iterations: 4}}\n{PROCEDURE}")
@@ -304,9 +302,9 @@ def test_config_and_environment_are_those_of_now(workspace: Workspace) -> None:
 # -- a dry run -------------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_dry_run_shows_what_would_go_on_and_changes_nothing(
-    workspace: Workspace, look: Inside
+    workspace: Workspace, look: Rooda
 ) -> None:
     assert workspace.work("false", *FAILS, "-n", "8", "--env", f"KEY={SECRET}").code == 1
     before = last_run(look)
@@ -322,8 +320,8 @@ def test_a_dry_run_shows_what_would_go_on_and_changes_nothing(
     assert look("work", "--resume", "--dry-run").code == 0
 
 
-@pytest.mark.thorough
-def test_a_dry_run_says_that_there_is_nothing_to_resume(workspace: Workspace, look: Inside) -> None:
+@pytest.mark.real
+def test_a_dry_run_says_that_there_is_nothing_to_resume(workspace: Workspace, look: Rooda) -> None:
     workspace.config(PROCEDURE)
     refused(look("resume", "--dry-run"), "no run has been recorded here yet")
     refused(look("work", "--resume", "-d"), "there is no run of work here", "rooda work")
@@ -338,9 +336,9 @@ def test_a_dry_run_says_that_there_is_nothing_to_resume(workspace: Workspace, lo
 # -- the end of a run ------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_the_end_of_an_interrupted_run_says_how_to_continue_it(
-    workspace: Workspace, nursery: Nursery, look: Inside
+    workspace: Workspace, nursery: Nursery, look: Rooda
 ) -> None:
     command = workspace.agent(HANGS)
     flags = ("--ai-cmd", command, "--log-format", "json", "--log-file", "agent.log")
@@ -357,9 +355,9 @@ def test_the_end_of_an_interrupted_run_says_how_to_continue_it(
     assert err.splitlines()[-1].endswith(f' resume="rooda resume {name}"')
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_run_that_the_user_stopped_says_how_to_continue_it(
-    workspace: Workspace, nursery: Nursery, look: Inside
+    workspace: Workspace, nursery: Nursery, look: Rooda
 ) -> None:
     waits = "echo $$ > agent.pid; while ! test -e go; do sleep 0.02; done"
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agents(waits, SUCCESS))
@@ -374,8 +372,8 @@ def test_a_run_that_the_user_stopped_says_how_to_continue_it(
     assert workspace.rooda("resume").code == 0
 
 
-@pytest.mark.slow
-def test_which_ends_have_a_command_to_continue(workspace: Workspace, look: Inside) -> None:
+@pytest.mark.real
+def test_which_ends_have_a_command_to_continue(workspace: Workspace, look: Rooda) -> None:
     def last(done: Finished) -> str:
         return done.err.splitlines()[-1].replace(last_run(look)["run"], "RUN")
 
@@ -398,8 +396,8 @@ def test_which_ends_have_a_command_to_continue(workspace: Workspace, look: Insid
 # -- secrets ---------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_no_view_shows_the_secrets_among_the_flags(workspace: Workspace, look: Inside) -> None:
+@pytest.mark.real
+def test_no_view_shows_the_secrets_among_the_flags(workspace: Workspace, look: Rooda) -> None:
     agent = workspace.agent('test "$2" = "$PLAIN" && touch agent.knows; exit 1')
     hidden = (
         *("--ai-cmd", f"{agent} --api-key {SECRET} --token={SECRET}"),
@@ -433,9 +431,9 @@ def test_no_view_shows_the_secrets_among_the_flags(workspace: Workspace, look: I
 # -- records of other versions, and of other hands --------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_run_whose_flags_were_not_recorded_continues_with_those_given_now(
-    workspace: Workspace, look: Inside
+    workspace: Workspace, look: Rooda
 ) -> None:
     command = workspace.agents("exit 1", "exit 1", SUCCESS)
     assert workspace.work(command, *FAILS, "-n", "8").code == 1
@@ -453,6 +451,7 @@ def test_a_run_whose_flags_were_not_recorded_continues_with_those_given_now(
     assert workspace.rooda("resume").code == 0, "from now on they are recorded"
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize(
     "value,words",
     [
@@ -482,7 +481,7 @@ def test_a_run_whose_flags_were_not_recorded_continues_with_those_given_now(
     ],
 )
 def test_recorded_flags_that_make_no_sense_are_one_clear_error(
-    an_abort: Path, workspace: Workspace, look: Inside, value: object, words: str
+    an_abort: Path, workspace: Workspace, look: Rooda, value: object, words: str
 ) -> None:
     subprocess.run(["cp", "-a", f"{an_abort}/.", str(workspace.path)], check=True)
     given(workspace, value)
@@ -518,7 +517,7 @@ def test_a_command_line_is_the_same_after_it_was_kept() -> None:
 # -- the command itself ----------------------------------------------------------------------
 
 
-def test_resume_is_a_command_like_the_others(workspace: Workspace, look: Inside) -> None:
+def test_resume_is_a_command_like_the_others(workspace: Workspace, look: Rooda) -> None:
     assert re.search(r"^  resume +Continue an interrupted run", look("--help").out, re.MULTILINE)
     text = look("resume", "--help").out
     assert text.startswith("Usage: rooda resume [OPTIONS] [RUN]")
@@ -540,7 +539,7 @@ def test_that_there_is_nothing_to_resume_is_said_in_the_form_of_the_log(
     assert (problem["event"], problem["title"]) == ("problem_found", "Nothing to resume")
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_run_that_is_at_work_is_left_alone(workspace: Workspace, nursery: Nursery) -> None:
     waits = "echo $$ > agent.pid; while ! test -e go; do sleep 0.02; done"
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agents(waits, SUCCESS))

@@ -87,7 +87,7 @@ def repository(folder: Path) -> Path:
 # -- the second start ----------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_refused_start_names_the_running_run_and_its_start_time(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -112,7 +112,7 @@ def test_refused_start_names_the_running_run_and_its_start_time(
     assert running.finish().code == 130
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_running_run_is_not_disturbed_by_a_refused_start(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -124,7 +124,7 @@ def test_running_run_is_not_disturbed_by_a_refused_start(
     assert "WARN" not in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_refused_start_in_json_names_the_running_run(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -135,7 +135,7 @@ def test_refused_start_in_json_names_the_running_run(
         assert part in refusal.err
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_exactly_one_of_several_simultaneous_starts_runs(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -148,7 +148,7 @@ def test_exactly_one_of_several_simultaneous_starts_runs(
     assert len((workspace.path / "started").read_text().split()) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_next_run_may_start_after_a_clean_end(workspace: Workspace, nursery: Nursery) -> None:
     assert nursery.folder.is_dir()
     for _ in range(2):
@@ -158,7 +158,7 @@ def test_next_run_may_start_after_a_clean_end(workspace: Workspace, nursery: Nur
         assert not (workspace.path / ".rooda" / "run.json").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_sigkill_of_rooda_releases_the_lock_at_once(workspace: Workspace, nursery: Nursery) -> None:
     running = running_run(workspace, nursery, f"trap '' TERM; {HANGS.replace('exec ', '')}")
     agent = int((workspace.path / "agent.pid").read_text())
@@ -171,7 +171,7 @@ def test_sigkill_of_rooda_releases_the_lock_at_once(workspace: Workspace, nurser
     assert not alive(agent)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_background_process_of_the_agent_does_not_hold_the_lock(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -186,7 +186,7 @@ def test_background_process_of_the_agent_does_not_hold_the_lock(
     assert nursery.folder.is_dir()
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_commands_that_start_no_run_are_not_refused(workspace: Workspace, nursery: Nursery) -> None:
     running = running_run(workspace, nursery, f"{NOTED}; {HANGS}")
     note = (workspace.path / ".rooda" / "run.json").read_text()
@@ -199,13 +199,13 @@ def test_commands_that_start_no_run_are_not_refused(workspace: Workspace, nurser
 # -- damage by the agent -------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "damage",
     [
         pytest.param("rm -rf .rooda", id="deleted"),
         pytest.param(
-            "rm -f .rooda/run.json; mkdir .rooda/run.json", id="replaced", marks=pytest.mark.slow
+            "rm -f .rooda/run.json; mkdir .rooda/run.json", id="replaced", marks=pytest.mark.long
         ),
     ],
 )
@@ -222,7 +222,7 @@ def test_lock_survives_damage_to_the_note(
     assert running.finish().code == 130
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_note_is_written_again_in_the_next_iteration(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -237,7 +237,7 @@ def test_note_is_written_again_in_the_next_iteration(
 # -- which folders exclude each other ------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_two_folders_of_one_repository_exclude_each_other(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -261,6 +261,7 @@ def excludes(folder: Path) -> bool:
     return False
 
 
+@pytest.mark.git
 def test_two_work_trees_of_one_repository_do_not_exclude_each_other(tmp_path: Path) -> None:
     top = repository(tmp_path / "repo")
     git(top, "worktree", "add", "-q", str(tmp_path / "linked"))
@@ -274,6 +275,7 @@ def test_two_work_trees_of_one_repository_do_not_exclude_each_other(tmp_path: Pa
         assert excludes(top / "inside" / "src")
 
 
+@pytest.mark.git
 def test_submodule_is_its_own_work_tree(tmp_path: Path) -> None:
     top, library = repository(tmp_path / "repo"), repository(tmp_path / "library")
     git(top, "submodule", "--quiet", "add", str(library), "lib")
@@ -373,6 +375,7 @@ def write_note(workspace: Workspace, note: object) -> Path:
     return workspace.write(".rooda/run.json", json.dumps(note))
 
 
+@pytest.mark.real
 def test_agent_named_in_a_stale_note_is_stopped(
     workspace: Workspace, bystander: tuple[int, float]
 ) -> None:
@@ -385,6 +388,7 @@ def test_agent_named_in_a_stale_note_is_stopped(
     assert not alive(bystander[0])
 
 
+@pytest.mark.real
 def test_agent_of_a_killed_run_that_made_its_folder_a_repository_is_stopped(
     workspace: Workspace, bystander: tuple[int, float]
 ) -> None:
@@ -396,6 +400,7 @@ def test_agent_of_a_killed_run_that_made_its_folder_a_repository_is_stopped(
     assert not alive(bystander[0])
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize(
     "values",
     [
@@ -414,7 +419,7 @@ def test_note_of_another_boot_or_host_is_ignored(
     assert alive(bystander[0])
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_start_after_a_reboot_stops_no_process(
     workspace: Workspace, bystander: tuple[int, float]
 ) -> None:
@@ -425,6 +430,7 @@ def test_start_after_a_reboot_stops_no_process(
     assert alive(bystander[0])
 
 
+@pytest.mark.real
 def test_reused_pid_is_not_stopped(workspace: Workspace, bystander: tuple[int, float]) -> None:
     pid, started = bystander
     write_note(workspace, note_of(workspace, agents=[(pid, started - 1)], pid=pid))
@@ -489,7 +495,7 @@ def test_second_start_is_refused_despite_garbage_in_the_note(
     lock.close()
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_run_starts_despite_garbage_in_the_note(workspace: Workspace, nursery: Nursery) -> None:
     assert nursery.folder.is_dir()
     workspace.write(".rooda/run.json", GARBAGE["huge"])
@@ -521,6 +527,7 @@ INVALID: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize("kind", INVALID)
 def test_note_with_invalid_values_changes_nothing(
     workspace: Workspace, bystander: tuple[int, float], kind: str
@@ -582,6 +589,7 @@ def test_other_file_in_place_of_the_note_does_no_harm(
     assert precious.read_text() == "do not touch\n"
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("name", ["run.json", "run.new"])
 def test_fifo_in_place_of_the_note_does_not_block_a_start(
     workspace: Workspace, nursery: Nursery, name: str
@@ -592,7 +600,7 @@ def test_fifo_in_place_of_the_note_does_not_block_a_start(
     assert running.finish(timeout=20).code == 0
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_fifo_in_place_of_the_note_does_not_block_a_refused_start(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -623,6 +631,7 @@ def test_lock_is_held_until_it_is_closed(tmp_path: Path) -> None:
     assert read_note(tmp_path) is None
 
 
+@pytest.mark.real
 def test_child_process_does_not_inherit_the_lock(tmp_path: Path) -> None:
     lock = Lock(tmp_path)
     child = subprocess.Popen(["sleep", "60"], close_fds=False)

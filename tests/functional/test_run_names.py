@@ -3,11 +3,9 @@
 import pytest
 
 from rooda.record.record_reader import RecordReader
+from support.finished import Rooda
 from support.recorded import asked, refused, versioned
-from support.surface import Inside
 from support.workspace import PROCEDURE, Workspace
-
-pytestmark = pytest.mark.slow
 
 OTHER = PROCEDURE.replace("work:", "other:").replace("procedures:", "")
 
@@ -27,10 +25,8 @@ def three_runs(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 
 @pytest.fixture
-def rooda(
-    three_runs: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Inside:
-    return Inside(three_runs, monkeypatch, capfd)
+def rooda(three_runs: Workspace) -> Rooda:
+    return three_runs.inside
 
 
 def names(workspace: Workspace) -> list[str]:
@@ -38,6 +34,7 @@ def names(workspace: Workspace) -> list[str]:
     return [row.run for row in RecordReader(workspace.path).runs()]
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "words,place,number",
     [
@@ -55,7 +52,7 @@ def names(workspace: Workspace) -> list[str]:
 )
 @pytest.mark.parametrize("command", ["show", "why"])
 def test_runs_and_iterations_count_from_the_end(
-    rooda: Inside, command: str, words: list[str], place: int, number: int | None
+    rooda: Rooda, command: str, words: list[str], place: int, number: int | None
 ) -> None:
     run = names(rooda.workspace)[place]
     found = asked(rooda, command, *words)
@@ -65,8 +62,9 @@ def test_runs_and_iterations_count_from_the_end(
     assert found == asked(rooda, command, run, *([] if number is None else [str(number)]))
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("flags", [[], ["--output"], ["--raw"]], ids=str)
-def test_an_iteration_from_the_end_is_shown_as_text(rooda: Inside, flags: list[str]) -> None:
+def test_an_iteration_from_the_end_is_shown_as_text(rooda: Rooda, flags: list[str]) -> None:
     run = names(rooda.workspace)[1]
     counted = rooda("show", "-2", "last", *flags)
     named = rooda("show", run, "2", *flags)
@@ -74,7 +72,8 @@ def test_an_iteration_from_the_end_is_shown_as_text(rooda: Inside, flags: list[s
     assert counted.out == named.out
 
 
-def test_a_name_with_a_dash_stands_among_flags(rooda: Inside) -> None:
+@pytest.mark.real
+def test_a_name_with_a_dash_stands_among_flags(rooda: Rooda) -> None:
     run = names(rooda.workspace)[1]
     assert asked(rooda, "show", "-2")["run"] == run
     done = rooda("show", "--json", "-2")
@@ -88,6 +87,7 @@ def test_a_name_with_a_dash_stands_among_flags(rooda: Inside) -> None:
     assert "Max Iterations: 4" in done.out
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "words,expected",
     [
@@ -105,12 +105,13 @@ def test_a_name_with_a_dash_stands_among_flags(rooda: Inside) -> None:
     ],
 )
 def test_a_name_that_fits_no_run_gives_one_clear_error(
-    rooda: Inside, words: str, expected: str
+    rooda: Rooda, words: str, expected: str
 ) -> None:
     refused(rooda(*words.split()), expected)
 
 
-def test_resume_of_a_procedure_counts_its_own_runs(rooda: Inside) -> None:
+@pytest.mark.real
+def test_resume_of_a_procedure_counts_its_own_runs(rooda: Rooda) -> None:
     _, second, first = names(rooda.workspace)
     flags = ("-n", "4", "--dry-run")
     for name, run in (("last", second), ("-1", second), ("-2", first)):

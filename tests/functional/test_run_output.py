@@ -30,6 +30,7 @@ def timing(done: Finished) -> str:
 # -- complete logs -----------------------------------------------------------------------------
 
 
+@pytest.mark.real
 def test_log_of_limited_iterations(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("echo output of the agent"), "--max-iterations", "3")
     assert normal(done) == [
@@ -51,7 +52,7 @@ def test_log_of_limited_iterations(workspace: Workspace) -> None:
     assert (done.code, done.out) == (2, ""), "the agent's output is not shown"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_log_of_an_abort_after_consecutive_failures(workspace: Workspace) -> None:
     agent = workspace.agents("exit 0", "exit 0", "exit 0", "exit 1")
     done = workspace.work(agent, "--max-iterations", "10")
@@ -76,7 +77,7 @@ def test_log_of_an_abort_after_consecutive_failures(workspace: Workspace) -> Non
     assert (done.code, workspace.starts) == (1, 6)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_verbose_output_between_log_lines(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     agent = workspace.agent("echo '... running tests'; echo 'ok' >&2")
@@ -102,6 +103,7 @@ def test_verbose_output_between_log_lines(workspace: Workspace) -> None:
     assert lines[-3] == "Reached max iterations: 2 (total: Xs)"
 
 
+@pytest.mark.real
 def test_verbose_output_goes_to_stdout_and_the_log_to_stderr(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("echo said; echo complained >&2"), "-n", "1", "-v")
     assert sorted(done.out.splitlines()) == ["complained", "said"]
@@ -110,7 +112,7 @@ def test_verbose_output_goes_to_stdout_and_the_log_to_stderr(workspace: Workspac
     assert normal(done)[-1] == "Reached max iterations: 1 (total: Xs)"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_log_of_an_unlimited_run_with_recovery(workspace: Workspace) -> None:
     agent = workspace.agents("exit 0", "exit 0", "exit 1", "exit 0", SUCCESS)
     done = workspace.work(agent, "--unlimited", "--iteration-timeout", "60")
@@ -134,6 +136,7 @@ def test_log_of_an_unlimited_run_with_recovery(workspace: Workspace) -> None:
 # -- end of the run ----------------------------------------------------------------------------
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "body,code,end",
     [
@@ -155,7 +158,7 @@ def test_last_line_and_timing_of_each_end(
     assert re.fullmatch(r"  Iteration timing: min=(\S+), max=\1, mean=\1", timing(done))
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_last_lines_and_timing_of_an_interruption(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     agent = workspace.agents("exit 0", "echo $$ > marker; exec sleep 60")
@@ -179,7 +182,7 @@ def test_last_lines_and_timing_of_an_interruption(workspace: Workspace) -> None:
     assert TIMING.fullmatch(timing(done)), "the timing has both iterations"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_success_ends_the_run_before_the_maximum(workspace: Workspace) -> None:
     done = workspace.work(workspace.agents("exit 0", SUCCESS, "exit 0"), "-n", "5")
     assert (done.code, workspace.starts) == (0, 2)
@@ -188,7 +191,7 @@ def test_success_ends_the_run_before_the_maximum(workspace: Workspace) -> None:
 # -- failures ----------------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_failure_is_logged_with_its_context(workspace: Workspace) -> None:
     agent = workspace.agent("echo did this; echo broke that >&2; exit 3")
     done = workspace.work(agent, "-n", "1")
@@ -200,6 +203,7 @@ def test_failure_is_logged_with_its_context(workspace: Workspace) -> None:
     assert lines[start + 6].startswith("  Try: ")
 
 
+@pytest.mark.real
 def test_crash_is_logged_with_its_signal(workspace: Workspace) -> None:
     agent = workspace.agent("ulimit -c 0; echo half a thought; kill -SEGV $$")
     done = workspace.work(agent, "-n", "1", "--failure-threshold", "1")
@@ -208,7 +212,7 @@ def test_crash_is_logged_with_its_signal(workspace: Workspace) -> None:
     assert "    | half a thought" in done.err
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_success_with_a_bad_exit_code_logs_a_warning(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent(f"{SUCCESS}; exit 1"))
     assert done.code == 0
@@ -216,7 +220,7 @@ def test_success_with_a_bad_exit_code_logs_a_warning(workspace: Workspace) -> No
     assert f"{warning} exit_code=1 promise_signal=SUCCESS iteration=1" in done.log
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_success_with_a_crash_logs_a_warning(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent(f"ulimit -c 0; {SUCCESS}; kill -KILL $$"))
     assert done.code == 0
@@ -225,7 +229,7 @@ def test_success_with_a_crash_logs_a_warning(workspace: Workspace) -> None:
     assert "signal=SIGKILL" in warning
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_truncated_output_logs_a_warning(workspace: Workspace) -> None:
     agent = workspace.agent("echo the beginning; head -c 5000 /dev/zero | tr '\\0' x; exit 1")
     done = workspace.work(agent, "-n", "1", "--max-output-buffer", "1024")
@@ -237,7 +241,7 @@ def test_truncated_output_logs_a_warning(workspace: Workspace) -> None:
     assert "    | the beginning" in done.err, "the excerpt has the first line"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_signal_dropped_by_the_truncation_does_not_count(workspace: Workspace) -> None:
     flood = "head -c 5000 /dev/zero | tr '\\0' x; echo"
     limit = ("-n", "1", "--max-output-buffer", "1024")
@@ -245,7 +249,7 @@ def test_signal_dropped_by_the_truncation_does_not_count(workspace: Workspace) -
     assert workspace.work(workspace.agent(f"{flood}; {SUCCESS}"), *limit).code == 0
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_log_of_a_timeout_shows_partial_output(workspace: Workspace) -> None:
     agent = workspace.agents(f"echo began; {SUCCESS}; exec sleep 60", "exit 0")
     done = workspace.work(agent, "-n", "2", "--iteration-timeout", "3")
@@ -265,7 +269,7 @@ def test_log_of_a_timeout_shows_partial_output(workspace: Workspace) -> None:
     assert done.code == 2, "SUCCESS does not count after a timeout"
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_timeout_with_sigkill_in_logfmt(workspace: Workspace) -> None:
     agent = workspace.agent("trap '' TERM; while :; do sleep 0.1; done")
     clocks = ("--iteration-timeout", "3", "--kill-grace", "0.2")
@@ -284,7 +288,7 @@ def test_timeout_with_sigkill_in_logfmt(workspace: Workspace) -> None:
         assert line.startswith(start)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_agent_program_that_disappears_aborts_at_once(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("rm agent.sh"), "-n", "5")
     assert done.code == 1
@@ -292,7 +296,7 @@ def test_agent_program_that_disappears_aborts_at_once(workspace: Workspace) -> N
     assert re.search(r"Aborting: .*No such file.* \(1 iteration completed, ", done.err)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_agent_program_that_can_not_be_executed_aborts_at_once(workspace: Workspace) -> None:
     binary = workspace.write("agent.bin", b"\x7fELF this is no program\n")
     binary.chmod(0o755)
@@ -302,7 +306,7 @@ def test_agent_program_that_can_not_be_executed_aborts_at_once(workspace: Worksp
     assert "Iteration timing" not in done.err, "no agent ran"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_prompt_file_that_disappears_aborts_at_once(workspace: Workspace) -> None:
     workspace.config(PROCEDURE.replace("[{content: look}]", "look.md"))
     workspace.write("look.md", "look\n")
@@ -312,7 +316,7 @@ def test_prompt_file_that_disappears_aborts_at_once(workspace: Workspace) -> Non
     assert "(1 iteration completed, " in done.log[-1]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_configured_failure_word_is_named(workspace: Workspace) -> None:
     agent = workspace.agent("echo '<promise>BLOCKED</promise>'")
     limits = ("-n", "1", "--failure-threshold", "1")
@@ -327,7 +331,7 @@ def test_configured_failure_word_is_named(workspace: Workspace) -> None:
 # -- warnings before the first iteration -------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_unlimited_run_without_a_timeout_logs_a_warning(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent(SUCCESS), "--unlimited")
     assert done.code == 0
@@ -335,7 +339,7 @@ def test_unlimited_run_without_a_timeout_logs_a_warning(workspace: Workspace) ->
     assert "--iteration-timeout" in done.err
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize(
     "args", [("-n", "1"), ("--unlimited", "--iteration-timeout", "60")], ids=["limited", "clock"]
 )
@@ -345,7 +349,7 @@ def test_run_with_a_limit_or_a_timeout_logs_no_warning(
     assert "WARN" not in workspace.work(workspace.agent(SUCCESS), *args).err
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_prompt_without_the_success_signal_logs_a_warning(workspace: Workspace) -> None:
     workspace.config(re.sub(r"act: .*", "act: [{content: do it}]", PROCEDURE))
     done = workspace.work(workspace.agent("exit 0"), "-n", "1")
@@ -357,7 +361,7 @@ def test_prompt_without_the_success_signal_logs_a_warning(workspace: Workspace) 
 # -- levels, formats, files --------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_quiet_prints_only_warnings_and_errors(workspace: Workspace) -> None:
     assert workspace.work(workspace.agent("exit 0"), "-n", "1", "--quiet").err == ""
     done = workspace.work(workspace.agents("exit 1", f"{SUCCESS}; exit 1"), "-q")
@@ -370,7 +374,7 @@ def test_quiet_prints_only_warnings_and_errors(workspace: Workspace) -> None:
     ]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_log_level_overrides_quiet(workspace: Workspace) -> None:
     agent = workspace.agent(f"{SUCCESS}; exit 1")
     done = workspace.work(agent, "--quiet", "--log-level", "info")
@@ -378,7 +382,7 @@ def test_log_level_overrides_quiet(workspace: Workspace) -> None:
     assert workspace.work(agent, "--log-level", "error").err == "", "a warning is no error"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_debug_logs_settings_prompts_and_signals(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent(SUCCESS), "--log-level", "debug")
     assert any(
@@ -391,13 +395,13 @@ def test_debug_logs_settings_prompts_and_signals(workspace: Workspace) -> None:
     )
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_verbose_keeps_the_log_level(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("echo hello"), "-n", "1", "-v", "--log-level", "error")
     assert (done.out, done.err) == ("hello\n", "")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_every_json_line_is_an_event(workspace: Workspace) -> None:
     agent = workspace.agents('echo \'{"not": "a log line"}\'; exit 1', SUCCESS)
     done = workspace.work(agent, "--unlimited", "--log-format", "json", "--log-level", "debug")
@@ -431,7 +435,6 @@ def test_invalid_config_in_logfmt(workspace: Workspace) -> None:
     ]
 
 
-@pytest.mark.thorough
 def test_missing_ai_command_in_logfmt(workspace: Workspace) -> None:
     done = workspace.rooda("build", "--log-format", "logfmt")
     assert done.code == 1
@@ -440,7 +443,7 @@ def test_missing_ai_command_in_logfmt(workspace: Workspace) -> None:
     assert line.endswith('suggestion="Example: rooda build --ai-cmd-alias kiro-cli"')
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_timestamp_format_can_be_set(workspace: Workspace) -> None:
     workspace.config(f"loop:\n  log_timestamp_format: none\n{PROCEDURE}")
     agent = workspace.agent("exit 0")
@@ -449,7 +452,7 @@ def test_timestamp_format_can_be_set(workspace: Workspace) -> None:
     assert re.match(r"\[\+\d+\.\ds\] Starting procedure: work", chosen.err)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_log_file_is_appended_to_with_iso_times(workspace: Workspace) -> None:
     agent = workspace.agent("exit 0")
     for _ in range(2):
@@ -464,6 +467,7 @@ def test_log_file_is_appended_to_with_iso_times(workspace: Workspace) -> None:
             datetime.fromisoformat(line[1:].partition("] ")[0])
 
 
+@pytest.mark.real
 def test_log_file_uses_the_requested_formats(workspace: Workspace) -> None:
     log = ("--log-file", "run.log", "--log-format", "json", "--log-timestamp-format", "relative")
     done = workspace.work(workspace.agent("exit 0"), "-n", "1", *log)
@@ -472,7 +476,6 @@ def test_log_file_uses_the_requested_formats(workspace: Workspace) -> None:
     assert [json.loads(line)["time"][0] for line in lines] == ["+"] * len(lines)
 
 
-@pytest.mark.thorough
 def test_unwritable_log_file_is_reported_before_any_iteration(
     workspace: Workspace,
 ) -> None:
@@ -505,6 +508,7 @@ def git(workspace: Workspace, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.real
 def test_state_folder_is_private_and_ignored_by_git(workspace: Workspace) -> None:
     agent = workspace.agent("exit 0")
     workspace.config(PROCEDURE)
@@ -517,7 +521,7 @@ def test_state_folder_is_private_and_ignored_by_git(workspace: Workspace) -> Non
     assert git(workspace, "status", "--porcelain", "--untracked-files=all") == ""
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_agent_that_deletes_the_state_folder_does_not_stop_the_run(workspace: Workspace) -> None:
     agent = workspace.agents("rm -rf .rooda", "rm -rf .rooda", "cat >/dev/null; " + SUCCESS)
     done = workspace.work(agent, "-n", "5")
@@ -525,7 +529,7 @@ def test_agent_that_deletes_the_state_folder_does_not_stop_the_run(workspace: Wo
     assert (workspace.path / ".rooda").is_dir()
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_characters_that_change_the_direction_of_text_are_not_printed(workspace: Workspace) -> None:
     reverse = "\u202e\u2066"
     agent = workspace.agent(f"echo 'said {reverse}txt' >&2; : > 'name{reverse}txt'; exit 1")
@@ -539,6 +543,7 @@ def test_characters_that_change_the_direction_of_text_are_not_printed(workspace:
     assert "said txt" in done[0].out
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_half_line_of_the_agent_ends_before_the_next_log_line(
     workspace: Workspace, stream: str
@@ -560,13 +565,13 @@ def test_half_line_of_the_agent_ends_before_the_next_log_line(
     assert "no newline" in file.read_text().splitlines()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_output_of_the_agent_in_a_file_of_its_own_gets_no_newline(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("printf 'no newline'"), "-n", "1", "-v")
     assert done.out == "no newline"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize("name,code", [("KILL", 137), ("SEGV", 139)])
 def test_crash_after_failure_is_named_by_its_signal(
     workspace: Workspace, name: str, code: int

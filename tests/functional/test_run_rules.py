@@ -50,7 +50,7 @@ def timeless(done: Finished) -> list[str]:
 # -- counting ------------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize("args", [(), ("--max-iterations", "5")], ids=["default", "flag"])
 def test_exactly_five_iterations_run(workspace: Workspace, args: tuple[str, ...]) -> None:
     done = workspace.work(workspace.agents("exit 0"), *args)
@@ -60,7 +60,7 @@ def test_exactly_five_iterations_run(workspace: Workspace, args: tuple[str, ...]
     assert done.log[-1].startswith("Reached max iterations: 5 ")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_every_kind_of_failure_counts_and_a_success_resets(workspace: Workspace) -> None:
     agent = workspace.agents(
         "exit 1", FAILURE, "exit 0", f"{SUCCESS}; {FAILURE}", CRASH, f"cat > prompt; {SUCCESS}"
@@ -79,6 +79,7 @@ def test_every_kind_of_failure_counts_and_a_success_resets(workspace: Workspace)
     assert prompt.startswith("# OODA Loop Iteration\n"), "the next prompt is intact after a crash"
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "body,status,code",
     [(SUCCESS, "success", 0), ("exit 0", "max-iters", 2), ("exit 1", "aborted", 1)],
@@ -95,7 +96,7 @@ def test_status_and_exit_code_of_a_run(
 # -- settings ------------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize(
     "loop,own,words,starts",
     [
@@ -117,7 +118,7 @@ def test_procedure_setting_overrides_loop_setting(
     assert workspace.starts == starts
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "loop,own,env",
     [("3", "", {}), ("600", "3", {}), ("600", "", {"ROODA_LOOP_ITERATION_TIMEOUT": "3"})],
@@ -140,6 +141,7 @@ def test_timeout_from_any_source_is_a_failure_with_its_context(
         assert field in line
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "loop,env",
     [
@@ -194,7 +196,6 @@ WRONG = {
 }
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("config,line,words", WRONG.values(), ids=WRONG.keys())
 def test_invalid_config_is_reported_before_any_iteration(
     workspace: Workspace, config: str, line: int, words: str
@@ -216,7 +217,7 @@ def test_invalid_config_is_reported_before_any_iteration(
 # -- signals -------------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_inexact_tags_are_no_signals(workspace: Workspace) -> None:
     tags = [
         form.replace("WORD", word).replace("Word", word.title()).replace("word", word.lower())
@@ -234,6 +235,7 @@ def test_inexact_tags_are_no_signals(workspace: Workspace) -> None:
     assert (done.code, outcomes(done)) == (2, ["success"])
 
 
+@pytest.mark.real
 def test_signals_are_scanned_after_the_agent_exited(workspace: Workspace) -> None:
     agent = workspace.python_agent("""
 import array, fcntl, os, pathlib, termios, time
@@ -250,7 +252,7 @@ os.write(1, b"<promise>FAILURE</promise>\\n")
     assert (workspace.path / "continued").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_larger_buffer_keeps_a_signal_that_a_smaller_one_loses(workspace: Workspace) -> None:
     agent = workspace.agent(f"{SUCCESS}; {printing(5000)}")
     lost = workspace.work(agent, "-n", "1", "--max-output-buffer", "1024")
@@ -270,7 +272,7 @@ def unkillable() -> Iterator[str]:
         yield f"trap '' TERM; echo $$ > agent.pid; {freeze}; sleep 60"
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_run_continues_after_a_timeout_of_an_unkillable_agent(
     workspace: Workspace, nursery: Nursery, unkillable: str
 ) -> None:
@@ -285,8 +287,8 @@ def test_run_continues_after_a_timeout_of_an_unkillable_agent(
     assert done.code == 0
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
-@pytest.mark.slow
 def test_rooda_exits_after_a_signal_despite_an_unkillable_agent(
     workspace: Workspace, nursery: Nursery, unkillable: str, number: signal.Signals
 ) -> None:
@@ -301,6 +303,7 @@ def test_rooda_exits_after_a_signal_despite_an_unkillable_agent(
     assert done.code == 130
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "ignores", ["SIGUSR1", "SIGTERM"], ids=["obeys SIGTERM", "ignores SIGTERM"]
 )
@@ -329,7 +332,7 @@ def test_interrupted_agent_is_no_zombie(tmp_path: Path, ignores: str) -> None:
 # -- the log -------------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize(
     "said,end,how",
     [
@@ -417,7 +420,7 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], tuple[str, ...], int, tuple[str, ...]
 }
 
 
-@pytest.mark.thorough
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize("bodies,args,code,lines", EXAMPLES.values(), ids=EXAMPLES.keys())
 def test_log_lines_in_logfmt(
     workspace: Workspace,

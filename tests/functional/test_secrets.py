@@ -9,6 +9,8 @@ import pytest
 from support.gitwork import GitWork, git_work
 from support.workspace import Workspace
 
+pytestmark = pytest.mark.real
+
 MAGIC = ":(top)two\nlines *.pem"
 NOT_COMMITTED = "Not committed, because these new files look like secrets"
 COMMIT_ALL = "git add -A; git commit -qm"
@@ -29,7 +31,6 @@ def pushed(work: GitWork) -> list[bool]:
     return [one["push"] is not None for one in work.record()]
 
 
-@pytest.mark.thorough
 def test_new_secrets_stay_uncommitted_and_are_named(work: GitWork) -> None:
     """Also those that the agent has staged, and those with names that git reads as patterns."""
     work.write("tracked.pem", "old\n")
@@ -77,7 +78,6 @@ def test_new_secrets_stay_uncommitted_and_are_named(work: GitWork) -> None:
     assert "late.pem" in work.rooda("show", "3").out
 
 
-@pytest.mark.thorough
 def test_allowed_secrets_are_committed_and_pushed(work: GitWork) -> None:
     work.settings(git={"commit": True, "push": True, "allow_secrets": ["tests/*", "dev.key"]})
     agent = work.agent("mkdir -p tests/a b; touch tests/a/x.pem b/dev.key other.key")
@@ -87,7 +87,6 @@ def test_allowed_secrets_are_committed_and_pushed(work: GitWork) -> None:
     assert 'files="other.key"' in done.err or "files=other.key" in done.err
 
 
-@pytest.mark.thorough
 def test_commits_with_new_secrets_are_not_pushed(work: GitWork) -> None:
     """Also if a later commit removes the secret, or the agent moves git's ref of the remote."""
     work.git("push", "-q", "-u", "origin", "main")
@@ -115,7 +114,6 @@ def test_commits_with_new_secrets_are_not_pushed(work: GitWork) -> None:
     assert on_remote(work) == ["README", "a", "b"]
 
 
-@pytest.mark.thorough
 def test_secrets_that_the_remote_has_already_do_not_stop_a_push(work: GitWork) -> None:
     """A colleague has pushed one, and the agent pulls it; and one is there from the beginning."""
     work.write("old.pem", "k\n")
@@ -135,7 +133,6 @@ def test_secrets_that_the_remote_has_already_do_not_stop_a_push(work: GitWork) -
     assert on_remote(work) == ["README", "mine", "old.pem", "shared.pem"]
 
 
-@pytest.mark.thorough
 def test_secret_of_a_merge_and_a_token_in_npmrc_are_not_pushed(work: GitWork) -> None:
     agent = work.agents(
         "git switch -qc side; touch side; git add side; git commit -qm side; git switch -q main\n"
@@ -150,7 +147,6 @@ def test_secret_of_a_merge_and_a_token_in_npmrc_are_not_pushed(work: GitWork) ->
     assert pushed(work) == [False, False, True]
 
 
-@pytest.mark.slow
 def test_thousands_of_secrets_are_left_out(work: GitWork) -> None:
     agent = work.python_agent(
         "from pathlib import Path\n"
@@ -169,14 +165,12 @@ def test_thousands_of_secrets_are_left_out(work: GitWork) -> None:
     assert not any(name.endswith(".pem") for name in tracked)
 
 
-@pytest.mark.thorough
 def test_preset_ralph_leaves_secrets_out(work: GitWork) -> None:
     done = work.work(work.agent("echo k > .env; touch main.py"), "-n", "1", "--preset", "ralph")
     assert work.tracked() == ["README", "main.py"]
     assert f"WARN: {NOT_COMMITTED} files=.env" in done.err
 
 
-@pytest.mark.thorough
 def test_agent_that_creates_only_a_secret_makes_no_commit(work: GitWork) -> None:
     done = work.work(work.agent("echo k > .env; git add .env"), "-n", "1", "--commit")
     assert work.subjects() == ["the beginning"]

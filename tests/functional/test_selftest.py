@@ -11,6 +11,8 @@ import pytest
 from support.children import until
 from support.workspace import Workspace, alive
 
+pytestmark = pytest.mark.real
+
 HOSTILE = "loop: {ai_cmd: 'touch harmed', hooks: {loop_start: ['touch harmed']}}\n"
 
 
@@ -23,7 +25,6 @@ def temporary(workspace: Workspace, tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.thorough
 @pytest.mark.timeout(600)
 def test_all_promises_hold_and_nothing_of_the_user_is_touched(
     workspace: Workspace, temporary: Path
@@ -60,7 +61,6 @@ def agents_at_work(folder: Path) -> list[int]:
     return pids
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_signal_ends_the_selftest_with_all_its_agents(
     workspace: Workspace, temporary: Path, number: signal.Signals

@@ -40,9 +40,9 @@ def answer(work: GitWork, running: Running, git: StandInGit) -> tuple[Finished, 
     return done, seconds
 
 
-@pytest.mark.thorough
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
-    "command", ["update-ref", pytest.param("rev-parse", marks=pytest.mark.slow)]
+    "command", ["update-ref", pytest.param("rev-parse", marks=pytest.mark.long)]
 )
 def test_each_later_git_gets_no_time_of_its_own(work: GitWork, command: str) -> None:
     git = StandInGit(work)
@@ -54,6 +54,7 @@ def test_each_later_git_gets_no_time_of_its_own(work: GitWork, command: str) -> 
     assert "failure" not in done.err, "the user stopped it: the iteration did not fail"
 
 
+@pytest.mark.real
 def test_no_agent_starts_after_a_signal(work: GitWork) -> None:
     git = StandInGit(work)
     agent = work.agents("echo one > one", "echo two > two")
@@ -65,13 +66,14 @@ def test_no_agent_starts_after_a_signal(work: GitWork) -> None:
     assert work.record()[-1]["status"] == "interrupted"
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "words,command,stubborn",
     [
         (("diff", "1"), "diff", False),
         (("restore", "0"), "for-each-ref", False),
-        pytest.param(("doctor",), "var", True, marks=pytest.mark.slow),
-        pytest.param(("demo",), "init", False, marks=pytest.mark.slow),
+        pytest.param(("doctor",), "var", True, marks=pytest.mark.long),
+        pytest.param(("demo",), "init", False, marks=pytest.mark.long),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else str(value),
 )
@@ -87,7 +89,7 @@ def test_no_git_outlives_a_command_that_a_signal_ends(
     assert "Interrupted" in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_restore_that_a_signal_stops_before_the_first_change_changes_nothing(work: GitWork) -> None:
     git = StandInGit(work)
     assert work.work(work.agent("echo new > new.txt"), "-n", "1").code == 2
@@ -98,7 +100,7 @@ def test_restore_that_a_signal_stops_before_the_first_change_changes_nothing(wor
     assert (work.path / "new.txt").exists()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_restore_that_a_signal_stops_later_says_how_to_undo_it(work: GitWork) -> None:
     git = StandInGit(work)
     assert work.work(work.agent("echo new > new.txt"), "-n", "1").code == 2
@@ -109,7 +111,7 @@ def test_restore_that_a_signal_stops_later_says_how_to_undo_it(work: GitWork) ->
     assert "To undo: rooda restore u1" in done.out
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_hooks_at_the_end_of_an_interrupted_run_get_five_seconds_in_all(work: GitWork) -> None:
     sign = work.marker("hook")
     hook = f"trap '' TERM; echo $$ > {sign}; while :; do sleep 60; done"

@@ -50,6 +50,7 @@ def packages(names: set[str]) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize("start", [MODULE, SCRIPT], ids=["module", "script"])
 @pytest.mark.parametrize("word", ["--version", "version"])
 def test_version_imports_no_library(
@@ -60,12 +61,14 @@ def test_version_imports_no_library(
     assert found & EXTRAS == set()
 
 
+@pytest.mark.real
 def test_help_imports_no_command(workspace: Workspace) -> None:
     found = imported(workspace, *MODULE, "--help")
     assert packages(found) & {"yaml", "msgspec", "sqlite3"} == set()
     assert not {name for name in found if name.startswith(("rooda.cli.commands.", "rooda.config."))}
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "args", [("build", "--help"), ("resume", "--help")], ids=lambda args: args[0]
 )
@@ -77,6 +80,7 @@ def test_help_of_a_run_imports_no_module_that_only_a_run_needs(
     assert "rooda.config.prepare" not in found
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize(
     "line",
     [
@@ -100,6 +104,7 @@ def test_completion_imports_no_heavy_library(workspace: Workspace, line: str) ->
     assert found & {"yaml", "rich", "sqlite3", "asyncio"} == set()
 
 
+@pytest.mark.real
 def test_run_imports_no_heavy_library(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     agent = workspace.agent("exit 0")
@@ -108,6 +113,7 @@ def test_run_imports_no_heavy_library(workspace: Workspace) -> None:
     assert found & EXTRAS == set()
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "args,adapters",
     [
@@ -132,7 +138,7 @@ def test_rooda_imports_only_the_adapter_of_the_chosen_agent(
     assert set(done.stderr.split()) & ADAPTERS == adapters
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_run_that_sends_messages_leaves_the_libraries_for_that_to_another_process(
     workspace: Workspace,
 ) -> None:
@@ -145,6 +151,7 @@ def test_run_that_sends_messages_leaves_the_libraries_for_that_to_another_proces
     assert found & (EXTRAS | {"asyncio", "http", "ssl", "requests"}) == set()
 
 
+@pytest.mark.real
 def test_dry_run_imports_no_heavy_library(workspace: Workspace) -> None:
     found = packages(imported(workspace, *SCRIPT, "build", "--dry-run", "--ai-cmd", "true"))
     assert found & EXTRAS == set()

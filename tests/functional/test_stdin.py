@@ -60,7 +60,7 @@ def printed(workspace: Workspace) -> int:
     return sum((kept / name).read_bytes().count(b"x") for name in ("stdout.log", "stderr.log"))
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @BOTH
 def test_prompt_that_is_read_at_once_is_complete(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -70,8 +70,8 @@ def test_prompt_that_is_read_at_once_is_complete(
     assert printed(workspace) == FIVE_MEGABYTES
 
 
+@pytest.mark.real(rows=1)
 @BOTH
-@pytest.mark.slow
 def test_prompt_that_is_read_last_is_complete(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
@@ -80,7 +80,7 @@ def test_prompt_that_is_read_last_is_complete(
     assert printed(workspace) == FIVE_MEGABYTES
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @BOTH
 def test_prompt_that_is_never_read_blocks_nothing(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -89,7 +89,7 @@ def test_prompt_that_is_never_read_blocks_nothing(
     assert printed(workspace) == FIVE_MEGABYTES
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_echoed_prompt_gives_no_signal(workspace: Workspace, nursery: Nursery) -> None:
     """The prompt contains the promise as an instruction; printing the prompt is no promise."""
     workspace.write("context.md", LINE * (FIVE_MEGABYTES // len(LINE.encode()) + 1))
@@ -99,7 +99,7 @@ def test_echoed_prompt_gives_no_signal(workspace: Workspace, nursery: Nursery) -
     assert (kept / "stdout.log").read_bytes() == (kept / "prompt.md").read_bytes()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @BOTH
 def test_every_iteration_gets_the_prompt_from_its_start(
     workspace: Workspace, nursery: Nursery, capture: str

@@ -7,6 +7,8 @@ import pytest
 from support.gitwork import GitWork, git_work
 from support.workspace import Workspace
 
+pytestmark = pytest.mark.real
+
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 PLAN = """\
 # Plan
@@ -39,7 +41,6 @@ def work(workspace: Workspace) -> Iterator[GitWork]:
 # -- shown only -----------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
 def test_success_with_open_tasks_is_a_success_with_a_warning(work: GitWork) -> None:
     agents = work.agents(finish(1), f"{finish(2)}; {SUCCESS}")
     done = work.rooda("build", "--ai-cmd", agents)
@@ -54,7 +55,6 @@ def test_success_with_open_tasks_is_a_success_with_a_warning(work: GitWork) -> N
     assert [one["tasks"]["done"] for one in work.record()] == [1, 2]
 
 
-@pytest.mark.thorough
 def test_plan_that_is_only_a_draft_for_a_tracker_does_not_count(work: GitWork) -> None:
     (work.path / "AGENTS.md").write_text("Tasks are issues in the tracker: `bd ready`.\n")
     done = work.rooda("build", "--ai-cmd", work.agents(SUCCESS))
@@ -65,7 +65,6 @@ def test_plan_that_is_only_a_draft_for_a_tracker_does_not_count(work: GitWork) -
 # -- done_when: tasks -----------------------------------------------------------------------
 
 
-@pytest.mark.thorough
 def test_early_success_is_refused_and_the_last_task_ends_the_run_without_the_word(
     work: GitWork,
 ) -> None:
@@ -87,7 +86,6 @@ def test_early_success_is_refused_and_the_last_task_ends_the_run_without_the_wor
     assert "Evidence: Print dates; Round dates\n" in work.rooda("why", "1").out
 
 
-@pytest.mark.thorough
 def test_failing_verify_keeps_a_run_from_its_end(work: GitWork) -> None:
     agents = work.agents(f"{finish(1, 2, 3)}; {SUCCESS}", "touch good")
     check = ("--verify", "test -e good")
@@ -96,7 +94,6 @@ def test_failing_verify_keeps_a_run_from_its_end(work: GitWork) -> None:
     assert [one["kind"] for one in work.record()] == ["verify", None]
 
 
-@pytest.mark.thorough
 def test_three_refusals_in_a_row_end_the_run(work: GitWork) -> None:
     limits = ("-n", "9", "--failure-threshold", "9")
     agents = work.agents(SUCCESS, "touch a", SUCCESS)
@@ -109,7 +106,6 @@ def test_three_refusals_in_a_row_end_the_run(work: GitWork) -> None:
     assert (resumed.code, work.starts) == (2, 7)
 
 
-@pytest.mark.thorough
 def test_refusals_and_removed_tasks_survive_between_processes(work: GitWork) -> None:
     """Each iteration of a fleet is a process of its own."""
     remove = "sed -i.bak '/Task 3/,$d' PLAN.md"
@@ -124,7 +120,6 @@ def test_refusals_and_removed_tasks_survive_between_processes(work: GitWork) -> 
     assert work.run_record()["rule"] == "not-done"
 
 
-@pytest.mark.thorough
 def test_removed_task_is_named_at_the_end_because_the_file_does_not_show_it(work: GitWork) -> None:
     agents = work.agents(f"{finish(1, 2)}; sed -i.bak '/Task 3/,$d' PLAN.md")
     done = work.rooda("build", "--ai-cmd", agents, "--done-when", "tasks", "-n", "1")
@@ -134,14 +129,12 @@ def test_removed_task_is_named_at_the_end_because_the_file_does_not_show_it(work
     assert "2 of 3 tasks; 1 open in PLAN.md: Round dates (was removed)" in shown
 
 
-@pytest.mark.thorough
 def test_task_that_the_agent_moved_to_plan_done_is_done(work: GitWork) -> None:
     move = f"{finish(1, 2, 3)}; mv PLAN.md PLAN-DONE.md; echo '# Plan' > PLAN.md"
     done = work.rooda("build", "--ai-cmd", work.agents(move), "--done-when", "tasks")
     assert (done.code, "3 of 3 tasks" in done.err) == (0, True)
 
 
-@pytest.mark.thorough
 def test_only_blocked_tasks_left_end_the_run_and_are_named(work: GitWork) -> None:
     block = "sed -i.bak '/Task 3:/{n;s/open/blocked by the API/;}' PLAN.md"
     agents = work.agents(f"{finish(1, 2)}; {block}; {SUCCESS}", finish(3))
@@ -153,7 +146,6 @@ def test_only_blocked_tasks_left_end_the_run_and_are_named(work: GitWork) -> Non
     assert (again.code, work.starts) == (1, 1)
 
 
-@pytest.mark.thorough
 def test_run_without_anything_to_do_starts_no_agent(work: GitWork) -> None:
     (work.path / "PLAN.md").write_text(PLAN.replace("open", "done"))
     agents = work.agents("touch good")
@@ -165,7 +157,6 @@ def test_run_without_anything_to_do_starts_no_agent(work: GitWork) -> None:
     assert (done.code, work.starts) == (0, 1)
 
 
-@pytest.mark.thorough
 def test_finished_tasks_are_work_while_the_check_fails(work: GitWork) -> None:
     (work.path / "PLAN.md").write_text("- [x] A\n")
     flags = ("--done-when", "tasks", "--verify-baseline", "off")
@@ -182,7 +173,6 @@ def test_missing_program_of_the_command_is_named_before_the_start(work: GitWork)
     assert "the program that says whether the work is done does not exist: no-such" in done.out
 
 
-@pytest.mark.thorough
 def test_missing_tasks_are_an_error_before_the_start_and_not_done_during_the_run(
     work: GitWork,
 ) -> None:
@@ -199,7 +189,6 @@ def test_missing_tasks_are_an_error_before_the_start_and_not_done_during_the_run
     assert "this run has no task file" in work.work(agents, "--done-when", "tasks").err
 
 
-@pytest.mark.thorough
 def test_task_file_of_a_prompt_file_decides_when_the_work_is_done(work: GitWork) -> None:
     (work.path / "PROMPT.md").write_text("Work on one task.\n")
     agents = work.agents(f"{finish(1, 2)}; {SUCCESS}", finish(3))
@@ -207,7 +196,6 @@ def test_task_file_of_a_prompt_file_decides_when_the_work_is_done(work: GitWork)
     assert (done.code, work.starts, work.run_record()["rule"]) == (0, 2, "done")
 
 
-@pytest.mark.thorough
 def test_confirmation_asks_for_another_iteration_after_the_last_task(work: GitWork) -> None:
     agents = work.agents(finish(1, 2, 3), "true")
     flags = ("--done-when", "tasks", "--signals-confirm", "2")
@@ -218,7 +206,6 @@ def test_confirmation_asks_for_another_iteration_after_the_last_task(work: GitWo
 # -- done_when: command ---------------------------------------------------------------------
 
 
-@pytest.mark.thorough
 def test_command_decides_when_the_work_is_done(work: GitWork) -> None:
     command = "test -e odd && { echo strange; exit 7; }; test -e good || { echo no good; exit 1; }"
     work.settings(done_when=f"command: {command}")
@@ -234,7 +221,6 @@ def test_command_decides_when_the_work_is_done(work: GitWork) -> None:
     assert (again.code, "nothing to do" in again.err) == (0, True)
 
 
-@pytest.mark.thorough
 def test_command_that_hangs_counts_as_not_done(work: GitWork) -> None:
     work.settings(done_when="command: sleep 60", verify={"timeout": 1})
     done = work.work(work.agents(SUCCESS), "-n", "1")

@@ -14,7 +14,7 @@ from support.workspace import Workspace
 CLAIM = "All tasks are done"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_no_command_shows_a_success_with_open_tasks_as_done(workspace: Workspace) -> None:
     row, rows = doubtful_night()
     assert row.tasks_left is not None

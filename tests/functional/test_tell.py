@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from support.children import Nursery, until
+from support.finished import Rooda
 from support.ralphs import ralph_work
 from support.recorded import SUCCESS, asked, git, refused, versioned, within
-from support.surface import Inside
 from support.workspace import PROCEDURE, Workspace, wait_for
 
 HEADING = "## NOTE FROM THE USER"
@@ -21,11 +21,9 @@ WAITS_AGAIN = "while ! test -e go2; do sleep 0.02; done"
 
 
 @pytest.fixture
-def rooda(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Inside:
+def rooda(workspace: Workspace) -> Rooda:
     """Run `rooda ARGS` in this process."""
-    return Inside(workspace, monkeypatch, capfd)
+    return workspace.inside
 
 
 def prompt(workspace: Workspace, iteration: int = 1, attempt: int = 1) -> str:
@@ -40,9 +38,9 @@ def notes(workspace: Workspace) -> Path:
 # -- before a run --------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_notes_are_in_the_next_prompt_once_and_kept_notes_in_every_prompt(
-    workspace: Workspace, rooda: Inside
+    workspace: Workspace, rooda: Rooda
 ) -> None:
     versioned(workspace)
     below = within(workspace, "src/deep")
@@ -75,7 +73,7 @@ def test_notes_are_in_the_next_prompt_once_and_kept_notes_in_every_prompt(
     assert rooda("tell", "--list").out == "No note waits.\n"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_note_before_the_first_run_needs_no_repository_and_no_record(
     workspace: Workspace,
 ) -> None:
@@ -86,7 +84,7 @@ def test_note_before_the_first_run_needs_no_repository_and_no_record(
     assert list(notes(workspace).iterdir()) == []
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_ralph_reads_the_note_at_the_end_of_its_prompt(workspace: Workspace) -> None:
     with ralph_work(workspace) as work:
         work.plan()
@@ -100,7 +98,7 @@ def test_ralph_reads_the_note_at_the_end_of_its_prompt(workspace: Workspace) -> 
 # -- during a run --------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_note_told_during_an_iteration_survives_an_agent_that_deletes_the_state_folder(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -129,7 +127,7 @@ def test_note_told_during_an_iteration_survives_an_agent_that_deletes_the_state_
     assert [file.read_text() for file in notes(workspace).iterdir()] == ["and go on"]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_note_for_an_agent_that_could_not_work_waits_for_one_that_can(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -155,7 +153,7 @@ def test_note_for_an_agent_that_could_not_work_waits_for_one_that_can(
     assert [*notes(workspace).iterdir()] == []
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_note_is_given_again_after_a_usage_limit(workspace: Workspace) -> None:
     limit = {
         "type": "result",
@@ -173,7 +171,7 @@ def test_note_is_given_again_after_a_usage_limit(workspace: Workspace) -> None:
     assert [*notes(workspace).iterdir()] == []
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_note_told_in_the_folder_of_the_agent_goes_to_the_record_of_the_run(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -191,7 +189,7 @@ def test_note_told_in_the_folder_of_the_agent_goes_to_the_record_of_the_run(
 # -- limits and hostile files --------------------------------------------------------------
 
 
-def test_wrong_notes_are_refused(workspace: Workspace, rooda: Inside) -> None:
+def test_wrong_notes_are_refused(workspace: Workspace, rooda: Rooda) -> None:
     refused(rooda("tell", " \n "), "the note is empty")
     refused(rooda("tell", "x" * 102_401), "the note is longer than 100KB")
     refused(rooda("tell", "\udcff"), "the note is not UTF-8 text")
@@ -206,8 +204,8 @@ def test_wrong_notes_are_refused(workspace: Workspace, rooda: Inside) -> None:
     assert [*notes(workspace).iterdir()] == []
 
 
-@pytest.mark.thorough
-def test_note_that_does_not_fit_into_the_prompt_waits(workspace: Workspace, rooda: Inside) -> None:
+@pytest.mark.real
+def test_note_that_does_not_fit_into_the_prompt_waits(workspace: Workspace, rooda: Rooda) -> None:
     for text in ("short", "x" * 900, "behind"):
         assert rooda("tell", text).code == 0
     done = workspace.work(workspace.agent(SUCCESS), "--max-prompt-size", "1k")
@@ -217,8 +215,8 @@ def test_note_that_does_not_fit_into_the_prompt_waits(workspace: Workspace, rood
     assert "2 notes were not delivered: they wait for the next run" in done.err
 
 
-@pytest.mark.thorough
-def test_files_that_an_agent_plants_do_no_harm(workspace: Workspace, rooda: Inside) -> None:
+@pytest.mark.real
+def test_files_that_an_agent_plants_do_no_harm(workspace: Workspace, rooda: Rooda) -> None:
     assert rooda("tell", "the \x1b[31mreal\x1b[0m one").code == 0
     folder, secret = notes(workspace), workspace.write("secret", "a secret")
     name = "1000000000000000000-0000000{}.md"
@@ -248,7 +246,7 @@ def test_files_that_an_agent_plants_do_no_harm(workspace: Workspace, rooda: Insi
     assert sorted(elsewhere.iterdir()) == sorted([*before, elsewhere / name.format(6)])
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_notes_of_many_commands_at_once_are_all_there(workspace: Workspace) -> None:
     started = [workspace.start("tell", f"note {number}") for number in range(4)]
     assert [one.finish().code for one in started] == [0] * 4

@@ -8,6 +8,8 @@ from rooda.record.rows import IterationRow
 from support.gitwork import GitWork, git_work
 from support.workspace import Workspace
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture
 def work(workspace: Workspace) -> Iterator[GitWork]:
@@ -19,7 +21,6 @@ def rows(work: GitWork) -> list[IterationRow]:
     return work.reader.iterations(work.reader.run().run)
 
 
-@pytest.mark.thorough
 def test_record_has_the_parts_of_an_iteration_and_the_changed_lines(work: GitWork) -> None:
     work.settings(verify="sleep 0.1", hooks={"post_iteration": "sleep 0.1"}, git={"commit": True})
     work.write("kept.txt", "one\ntwo\nthree\n")
@@ -53,7 +54,6 @@ def test_record_has_the_parts_of_an_iteration_and_the_changed_lines(work: GitWor
     assert " VERIFY " in work.rooda("history").out
 
 
-@pytest.mark.thorough
 def test_changed_lines_are_unknown_where_git_has_no_contents(work: GitWork) -> None:
     """Without a repository, and with a content that an agent has deleted, the names are known."""
     work.write("a", "one\n")

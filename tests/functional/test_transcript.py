@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rooda.process.capture.disk import BLOCK, NO_HOLES, BoundedTranscript, KeptBytes
@@ -26,6 +26,7 @@ from support.capturing import (
     studio_in,
 )
 from support.children import Nursery
+from support.properties import examples
 from support.workspace import PROCEDURE, Finished, Workspace, kept_in
 
 MEGABYTE = 1024 * 1024
@@ -86,7 +87,7 @@ WRITES = st.lists(
 @given(WRITES, st.integers(64 * 1024, 2 * MEGABYTE))
 # An odd limit, and a stream that overtakes the other.
 @example([("stderr", 6 * MEGABYTE), *[("stdout", 7 * MEGABYTE // 2)] * 2], MEGABYTE - 1)
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_transcript_keeps_what_it_reports(writes: list[tuple[Stream, int]], limit: int) -> None:
     whole: dict[Stream, bytes] = dict.fromkeys(STREAMS, b"")
     with tempfile.TemporaryDirectory() as folder:
@@ -130,6 +131,7 @@ def waits_for(name: object) -> str:
     return f"while ! test -e {name}; do sleep 0.002; done"
 
 
+@pytest.mark.real
 @BOTH_CAPTURES
 def test_streams_are_separate_and_combined_in_order_of_arrival(
     studio: Studio, capture: Capture
@@ -151,6 +153,7 @@ def test_streams_are_separate_and_combined_in_order_of_arrival(
     assert combined(result.order, *on_disk) == together
 
 
+@pytest.mark.real
 @BOTH_CAPTURES
 def test_transcript_is_exactly_the_output(studio: Studio, capture: Capture) -> None:
     body = """
@@ -173,6 +176,7 @@ os.write(1, b"no newline at the end")
     assert not studio.events_of(TranscriptTrimmed)
 
 
+@pytest.mark.real
 @BOTH_CAPTURES
 def test_each_iteration_has_its_own_transcript(studio: Studio, capture: Capture) -> None:
     studio.sh("echo a long first word", capture)
@@ -180,7 +184,7 @@ def test_each_iteration_has_its_own_transcript(studio: Studio, capture: Capture)
     assert studio.transcripts["stdout"].read_bytes() == b"second\n"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_file_capture_is_complete_for_non_blocking_writes(studio: Studio) -> None:
     body = """
 import os
@@ -197,6 +201,7 @@ finally:
     assert result.stdout.tail == counted(8 * MEGABYTE)
 
 
+@pytest.mark.real
 def test_pipes_work_without_a_transcript(studio: Studio) -> None:
     result = studio.run(("sh", "-c", "echo out; echo err >&2"), None)
     assert (result.stdout.tail, result.stderr.tail) == (b"out\n", b"err\n")
@@ -247,6 +252,7 @@ def check_transcripts(studio: Studio, result: ProcessResult, limit: int, **sizes
     ]
 
 
+@pytest.mark.real
 @BOTH_CAPTURES
 def test_head_and_tail_of_a_flood_stay_on_disk(studio: Studio, capture: Capture) -> None:
     limit, size = MEGABYTE, BLOCKS * 16384 * 16
@@ -262,6 +268,7 @@ def test_head_and_tail_of_a_flood_stay_on_disk(studio: Studio, capture: Capture)
     assert result.kept["stderr"] == KeptBytes(0, 0, 0)
 
 
+@pytest.mark.real
 @BOTH_CAPTURES
 def test_two_floods_share_the_disk(studio: Studio, capture: Capture) -> None:
     limit, size = MEGABYTE, BLOCKS // 2 * 16384 * 16
@@ -272,6 +279,7 @@ def test_two_floods_share_the_disk(studio: Studio, capture: Capture) -> None:
     assert all(kept.bytes >= limit // 2 - BLOCK for kept in result.kept.values())
 
 
+@pytest.mark.real
 @BOTH_CAPTURES
 def test_flood_leaves_room_for_the_other_stream(studio: Studio, capture: Capture) -> None:
     body = flood(BLOCKS, 2) + "os.write(1, counted(0, 1000))"
@@ -282,6 +290,7 @@ def test_flood_leaves_room_for_the_other_stream(studio: Studio, capture: Capture
     assert result.kept["stdout"].is_whole
 
 
+@pytest.mark.real
 def test_flood_through_pipes_is_always_within_the_limit(studio: Studio) -> None:
     most = 0
 
@@ -296,7 +305,7 @@ def test_flood_through_pipes_is_always_within_the_limit(studio: Studio) -> None:
     assert most <= 4 * MEGABYTE
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @BOTH_CAPTURES
 def test_trimmed_transcript_is_reported(
     workspace: Workspace, nursery: Nursery, capture: Capture
@@ -344,7 +353,7 @@ SMALL = ("tmpfs", "size=2m")
 FLOOD_AND_SUCCESS = flood(BLOCKS, 1) + f"print({TAG.decode()!r}, flush=True)"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_pipe_transcript_ends_at_the_limit_on_a_disk_without_holes(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -360,7 +369,7 @@ def test_pipe_transcript_ends_at_the_limit_on_a_disk_without_holes(
     assert NO_HOLES in warnings[0]
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_file_transcript_is_cut_to_the_limit_on_a_disk_without_holes(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -375,6 +384,7 @@ def test_file_transcript_is_cut_to_the_limit_on_a_disk_without_holes(
     assert NO_HOLES in warnings[0]
 
 
+@pytest.mark.real
 @BOTH_CAPTURES
 def test_short_transcript_needs_no_holes(
     workspace: Workspace, nursery: Nursery, capture: Capture
@@ -386,7 +396,7 @@ def test_short_transcript_needs_no_holes(
     assert kept_on_disk(workspace) == b"hello\n" + TAG + b"\n"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_disk_of_unknown_size_is_not_reported_as_full(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -395,7 +405,7 @@ def test_disk_of_unknown_size_is_not_reported_as_full(
     assert "space left" not in done.err
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_pipe_capture_keeps_the_outcome_on_a_full_disk(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -411,7 +421,7 @@ def test_pipe_capture_keeps_the_outcome_on_a_full_disk(
     assert "No space left on device" in warnings[0]
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_file_capture_fails_the_iteration_cleanly_on_a_full_disk(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -425,7 +435,7 @@ def test_file_capture_fails_the_iteration_cleanly_on_a_full_disk(
     assert kept == counted(len(kept))
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @BOTH_CAPTURES
 def test_agent_that_fills_its_disk(
     workspace: Workspace, nursery: Nursery, capture: Capture
@@ -452,6 +462,7 @@ os.write(1, b"the disk is full\\n")
 # -- programs that change their transcript -------------------------------------------------
 
 
+@pytest.mark.real
 @BOTH_CAPTURES
 def test_program_that_reopens_its_stdout_is_followed(studio: Studio, capture: Capture) -> None:
     body = "; ".join(
@@ -491,6 +502,7 @@ def go_after_the_flood(studio: Studio) -> Listener:
     return listen
 
 
+@pytest.mark.real
 def test_program_that_truncates_its_output_after_a_flood_has_a_whole_transcript(
     studio: Studio,
 ) -> None:
@@ -506,6 +518,7 @@ def test_program_that_truncates_its_output_after_a_flood_has_a_whole_transcript(
     assert not studio.events_of(TranscriptTrimmed)
 
 
+@pytest.mark.real
 def test_program_that_truncates_and_floods_again_stays_within_the_limit(studio: Studio) -> None:
     body = flood(BLOCKS, 1) + TRUNCATES + flood(BLOCKS // 2, 1)
     listener = go_after_the_flood(studio)
@@ -514,6 +527,7 @@ def test_program_that_truncates_and_floods_again_stays_within_the_limit(studio: 
     check_transcripts(studio, result, MEGABYTE, stdout=BLOCKS // 2 * 16384 * 16, stderr=0)
 
 
+@pytest.mark.real
 @BOTH_CAPTURES
 def test_deleted_transcript_is_still_followed(studio: Studio, capture: Capture) -> None:
     body = f"echo before; {waits_for(1)}; rm -r .rooda; echo after; {waits_for(2)}; echo end"
@@ -523,7 +537,7 @@ def test_deleted_transcript_is_still_followed(studio: Studio, capture: Capture) 
     assert not (studio.folder / ".rooda").exists()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @BOTH_CAPTURES
 def test_promise_counts_although_the_transcript_was_deleted(
     workspace: Workspace, nursery: Nursery, capture: Capture
@@ -564,7 +578,7 @@ def delays(
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @BOTH_CAPTURES
 def test_line_is_shown_within_100_ms(
     workspace: Workspace, nursery: Nursery, capture: Capture
@@ -572,7 +586,7 @@ def test_line_is_shown_within_100_ms(
     assert statistics.median(delays(workspace, nursery, capture)) < 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_line_is_shown_within_100_ms_without_inotify(
     workspace: Workspace, nursery: Nursery
 ) -> None:

@@ -9,7 +9,6 @@ from support.gitwork import GitWork, git_work
 from support.workspace import PROCEDURE, Workspace
 
 pytestmark = [
-    pytest.mark.thorough,
     pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed"),
 ]
 
@@ -22,6 +21,7 @@ def work(workspace: Workspace) -> Iterator[GitWork]:
         yield found
 
 
+@pytest.mark.real
 def test_changed_settings_fail_the_iteration_and_nothing_leaves_the_tree(work: GitWork) -> None:
     """Then the agent puts them back, and a check of the user plants a link before the commit."""
     agent = work.agent(
@@ -60,6 +60,7 @@ def test_changed_settings_fail_the_iteration_and_nothing_leaves_the_tree(work: G
     assert "Kind: unsafe-tree" in why
 
 
+@pytest.mark.real
 def test_without_a_sandbox_nothing_is_checked(work: GitWork) -> None:
     agent = work.agent("mkdir .claude; echo '{}' > .claude/settings.json; ln -s x .git/logs/new")
     work.work(agent, "-n", "1", "--commit")
@@ -67,6 +68,7 @@ def test_without_a_sandbox_nothing_is_checked(work: GitWork) -> None:
     assert (work.path / ".claude/settings.json").exists()
 
 
+@pytest.mark.real
 def test_link_in_place_of_the_agent_shows_no_folder_of_the_user(work: GitWork) -> None:
     private = work.home / "private"
     private.mkdir()
@@ -86,6 +88,7 @@ def test_link_in_place_of_the_agent_shows_no_folder_of_the_user(work: GitWork) -
 SECRET = "PRIVATE-KEY-4711"
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize("way", ["prompt", "context", "folder", "record", "loop"])
 def test_link_in_place_of_a_prompt_file_gives_the_agent_no_file_of_the_user(
     work: GitWork, way: str
@@ -123,6 +126,7 @@ def test_link_in_place_of_a_prompt_file_gives_the_agent_no_file_of_the_user(
     assert "which the sandbox does not show" in again.err, "the next run is refused at its start"
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("flag", ["--working-dir", "--sandbox-readable", "--sandbox-writable"])
 def test_link_in_place_of_a_folder_of_the_sandbox_shows_no_folder_of_the_user(
     work: GitWork, flag: str

@@ -5,8 +5,9 @@ import pytest
 from support.screen import Screen
 from support.workspace import PROCEDURE, Workspace
 
+pytestmark = pytest.mark.real
 
-@pytest.mark.thorough
+
 def test_output_of_verify_is_shown_while_it_runs(workspace: Workspace, screen: Screen) -> None:
     workspace.config(PROCEDURE)
     verify = "printf 'one \\033[2Jcheck\\n'; while ! test -e go; do sleep 0.02; done; exit 3"
@@ -19,7 +20,6 @@ def test_output_of_verify_is_shown_while_it_runs(workspace: Workspace, screen: S
     assert b"] WARN: Verify failed: exit code 3 after " in screen.sent
 
 
-@pytest.mark.thorough
 def test_output_of_verify_goes_where_that_of_the_agent_goes(workspace: Workspace) -> None:
     agent = workspace.agent("printf 'no newline'")
     flags = ("-n", "1", "--verify", "echo checked", "--no-verify-baseline")

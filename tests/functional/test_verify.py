@@ -10,6 +10,8 @@ from rooda.loop.work_events import AS_BEFORE
 from support.gitwork import GitWork, git_work
 from support.workspace import Workspace, alive, wait_for
 
+pytestmark = pytest.mark.real
+
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 FAILURE = "echo '<promise>FAILURE</promise>'"
 PYTEST = """
@@ -34,7 +36,6 @@ def work(workspace: Workspace) -> Iterator[GitWork]:
         yield found
 
 
-@pytest.mark.slow
 def test_failing_check_overrides_success_and_its_output_is_in_the_next_prompt(
     work: GitWork,
 ) -> None:
@@ -56,7 +57,6 @@ def test_failing_check_overrides_success_and_its_output_is_in_the_next_prompt(
     assert headings[:4] == ["# OODA Loop Iteration", "## CONTEXT", "## FEEDBACK", "## OBSERVE"]
 
 
-@pytest.mark.slow
 def test_words_that_a_tool_forges_in_the_output_file_do_not_override_the_check(
     work: GitWork,
 ) -> None:
@@ -68,7 +68,6 @@ def test_words_that_a_tool_forges_in_the_output_file_do_not_override_the_check(
     assert "Verify failed: exit code 1" in done.err
 
 
-@pytest.mark.slow
 def test_check_can_run_only_after_success_and_without_feedback(
     work: GitWork,
 ) -> None:
@@ -81,7 +80,6 @@ def test_check_can_run_only_after_success_and_without_feedback(
     assert not any("FEEDBACK" in one["prompt"] for one in work.record())
 
 
-@pytest.mark.thorough
 def test_iteration_that_already_failed_is_not_checked(work: GitWork) -> None:
     work.settings(verify=work.counted("true"))
     agent = work.agents("exit 7", FAILURE, f"{SUCCESS}; exit 7")
@@ -90,7 +88,6 @@ def test_iteration_that_already_failed_is_not_checked(work: GitWork) -> None:
     assert [one["kind"] for one in work.record()] == ["exit", "signal", None]
 
 
-@pytest.mark.slow
 def test_failing_checks_count_toward_the_failure_threshold(work: GitWork) -> None:
     check = ("--verify", "no-such-command-at-all", "--no-verify-baseline")
     done = work.work(work.agents(SUCCESS), *check)
@@ -99,7 +96,6 @@ def test_failing_checks_count_toward_the_failure_threshold(work: GitWork) -> Non
     assert [one["verify"]["exit_code"] for one in work.record()] == [127] * 3
 
 
-@pytest.mark.slow
 def test_variable_sets_the_check_and_the_flag_unsets_it(work: GitWork) -> None:
     variable = {"ROODA_LOOP_VERIFY": "exit 5"}
     assert work.work(work.agent(SUCCESS), "-n", "1", env=variable).code == 2
@@ -107,7 +103,6 @@ def test_variable_sets_the_check_and_the_flag_unsets_it(work: GitWork) -> None:
     assert work.work(work.agent(SUCCESS), "-n", "1", "--verify", "none", env=variable).code == 0
 
 
-@pytest.mark.thorough
 def test_results_in_the_output_of_the_check_are_read(work: GitWork) -> None:
     work.marker("report").write_text(PYTEST)
     work.settings(verify=f"cat {work.marker('report')}; false")
@@ -120,7 +115,6 @@ def test_results_in_the_output_of_the_check_are_read(work: GitWork) -> None:
     assert result["progress_detected"] is True
 
 
-@pytest.mark.slow
 def test_check_with_a_flood_of_output_and_an_orphan_does_no_harm(work: GitWork) -> None:
     """The check has an empty standard input. Its output cannot forge a heading of the prompt."""
     left = work.script("left-behind", f"echo $$ > {work.marker('left.pid')}; sleep 60")
@@ -138,7 +132,6 @@ def test_check_with_a_flood_of_output_and_an_orphan_does_no_harm(work: GitWork) 
     assert "\n    ## ACT\n      the end\n" in second["prompt"]
 
 
-@pytest.mark.slow
 def test_timeout_kills_a_check_and_all_processes_it_started(work: GitWork) -> None:
     away = work.script(
         "away", f"trap '' TERM; echo $$ > {work.marker('away.pid')}; sleep 60; sleep 60"
@@ -154,7 +147,6 @@ def test_timeout_kills_a_check_and_all_processes_it_started(work: GitWork) -> No
     assert "    so far so good" in second["prompt"]
 
 
-@pytest.mark.slow
 def test_ctrl_c_during_a_check_ends_the_run_without_commit_or_push(work: GitWork) -> None:
     command = f"echo $$ > {work.marker('check.pid')}; exec sleep 60"
     verify = {"command": command, "baseline": False}

@@ -319,6 +319,7 @@ def config(folder: Path, **more: object) -> IterationConfig:
     return structs.replace(IterationConfig(working_dir=folder), **more)
 
 
+@pytest.mark.real
 def test_executed_iteration_has_its_measured_result(tmp_path: Path, shell: CommandSession) -> None:
     (tmp_path / "old.txt").write_text("old")
     (tmp_path / "gone.txt").write_text("gone")
@@ -343,6 +344,7 @@ def test_executed_iteration_has_its_measured_result(tmp_path: Path, shell: Comma
     assert found.duration_ms >= 0
 
 
+@pytest.mark.real
 def test_progress_is_relative_to_the_iteration_before(
     tmp_path: Path, shell: CommandSession
 ) -> None:
@@ -358,6 +360,7 @@ def test_progress_is_relative_to_the_iteration_before(
     assert third.files_created == ("new",)
 
 
+@pytest.mark.real
 def test_what_the_caller_changes_between_iterations_is_not_the_agents(
     tmp_path: Path, shell: CommandSession
 ) -> None:
@@ -376,6 +379,7 @@ def test_disabled_measurements_are_skipped(tmp_path: Path, shell: CommandSession
     assert not found.progress_detected
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "script,code,error",
     [("exit 7", 7, "exit code 7"), ("kill -9 $$", 137, "killed by SIGKILL")],
@@ -391,7 +395,7 @@ def test_failing_command_has_a_result(
     assert found.files_created == ("new",)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_timeout_kills_the_whole_process_tree(tmp_path: Path, shell: CommandSession) -> None:
     child = f"{sys.executable} -S -c 'import os, time; os.setsid(); time.sleep(60)'"
     script = f"{child} & echo $! > child.pid; echo half; exec sleep 60"
@@ -405,7 +409,7 @@ def test_timeout_kills_the_whole_process_tree(tmp_path: Path, shell: CommandSess
     assert not alive(int(wait_for(tmp_path / "child.pid")))
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_each_call_of_a_session_closes_its_descriptors(
     tmp_path: Path, shell: CommandSession
 ) -> None:
@@ -417,6 +421,7 @@ def test_each_call_of_a_session_closes_its_descriptors(
     assert len(list(Path("/dev/fd").iterdir())) <= before
 
 
+@pytest.mark.real
 def test_missing_command_is_a_failure(tmp_path: Path) -> None:
     one = Iteration(1, "anything")
     with CommandSession([str(tmp_path / "missing")]) as session:
@@ -426,6 +431,7 @@ def test_missing_command_is_a_failure(tmp_path: Path) -> None:
     assert one.metadata["error"]
 
 
+@pytest.mark.real
 def test_any_object_with_the_methods_is_a_session(tmp_path: Path) -> None:
     class Parrot:
         def execute_prompt(self, prompt: str, config: IterationConfig) -> Response:
@@ -441,6 +447,7 @@ def test_any_object_with_the_methods_is_a_session(tmp_path: Path) -> None:
     assert found.files_created == ("answer",)
 
 
+@pytest.mark.real
 def test_tracker_detects_changes_between_two_scans(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1")
     tracker = FileChangeTracker(tmp_path)
@@ -451,16 +458,19 @@ def test_tracker_detects_changes_between_two_scans(tmp_path: Path) -> None:
     assert tracker.detect_changes() == ([], [], [])
 
 
+@pytest.mark.real
 def test_tracker_without_an_earlier_scan_detects_nothing(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1")
     assert FileChangeTracker(tmp_path).detect_changes() == ([], [], [])
 
 
+@pytest.mark.real
 def test_failed_scan_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="missing"):
         FileChangeTracker(tmp_path / "missing").detect_changes()
 
 
+@pytest.mark.real
 def test_snapshot_always_starts_from_now(tmp_path: Path) -> None:
     tracker = api.FileChangeTracker(tmp_path)
     tracker.snapshot()

@@ -90,7 +90,6 @@ def test_a_record_that_cannot_be_read_is_named(
     assert [one for one, _ in troubles] == [tree]
 
 
-@pytest.mark.thorough
 def test_a_record_that_a_program_keeps_locked_does_not_hide_the_others(
     tmp_path: Path, store: Store, tree: Path, environ: Mapping[str, str]
 ) -> None:
@@ -149,6 +148,7 @@ def test_feed_tells_what_is_new_and_nothing_twice(store: Store, tree: Path) -> N
         assert feed.look().summary is None
 
 
+@pytest.mark.real
 def test_a_run_that_is_killed_is_news_although_no_file_changes(store: Store, tree: Path) -> None:
     with subprocess.Popen(["sleep", "600"]) as process:
         own = ProcessIdentity.own()
@@ -166,7 +166,6 @@ def test_a_run_that_is_killed_is_news_although_no_file_changes(store: Store, tre
             assert then.status == "interrupted"
 
 
-@pytest.mark.thorough
 def test_of_a_long_log_the_feed_shows_the_end(store: Store, tree: Path) -> None:
     store.save(_of(ProcessIdentity.own()))
     _log(tree, b"".join(b"line %06d\n" % number for number in range(200_000)))

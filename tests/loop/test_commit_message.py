@@ -2,6 +2,8 @@
 
 import subprocess
 
+import pytest
+
 from rooda.config.settings import GIT_MESSAGE
 from rooda.loop.commit_message import commit_message
 from support.tables import each_row
@@ -33,6 +35,7 @@ def trailers(text: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.git
 @each_row(
     "headline,subject",
     [
@@ -64,6 +67,7 @@ def test_first_line_is_the_headline_and_the_only_trailer_names_the_run(
     assert trailers(text) == [TRAILER]
 
 
+@pytest.mark.git
 @each_row(
     "headline,subject",
     [
@@ -82,6 +86,7 @@ def test_long_headline_is_cut_at_a_word_and_follows_as_a_whole(headline: str, su
     assert trailers(text) == [TRAILER]
 
 
+@pytest.mark.git
 def test_long_headline_that_looks_like_a_trailer_is_none() -> None:
     words = f"Signed-off-by: {'Eve ' * 30}"
     assert trailers(message(words)) == [TRAILER]

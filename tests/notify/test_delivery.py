@@ -35,6 +35,7 @@ def program(folder: Path, body: str) -> str:
     return str(path)
 
 
+@pytest.mark.real
 def test_a_program_of_the_desktop_gets_title_and_text_as_arguments(tmp_path: Path) -> None:
     path = program(tmp_path, NOTES)
     hostile = {**WORDS, "body": "'; rm -rf / #\n$(id)"}
@@ -43,6 +44,7 @@ def test_a_program_of_the_desktop_gets_title_and_text_as_arguments(tmp_path: Pat
     assert got == "--app-name=rooda\n--\nrooda: t\n'; rm -rf / #\n$(id)\n"
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "body,reason",
     [
@@ -57,6 +59,7 @@ def test_a_program_of_the_desktop_that_fails_says_why(
     assert outcome_of({"argv": [program(tmp_path, body)], "url": "", **WORDS}) == reason
 
 
+@pytest.mark.real
 def test_a_program_of_the_desktop_that_hangs_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +144,7 @@ def test_an_address_that_the_package_does_not_know_can_not_be_used(
     assert outcome_of({"check": ["discrod://a", "json://h"]}) == "1"
 
 
+@pytest.mark.real
 def test_main_prints_why_it_failed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,7 +160,7 @@ def test_main_prints_why_it_failed(
     assert alarms == [delivery.LIMIT]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_real_service_gets_the_message_from_a_process_without_secrets_in_view(
     service: Service,
 ) -> None:
@@ -177,7 +181,7 @@ def test_a_real_service_gets_the_message_from_a_process_without_secrets_in_view(
     assert not any(SECRET in word for word in delivery_command())
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_the_kernel_ends_a_delivery_that_hangs_in_a_call(tmp_path: Path) -> None:
     # A stand-in for the package that never returns and blocks every other way to end it.
     (tmp_path / "apprise.py").write_text(

@@ -39,6 +39,7 @@ def sends(*targets: dict[str, Any]) -> tuple[dict[str, Any], ...]:
     return {"targets": list(targets)}, {"moment": "end", "send": MESSAGE}
 
 
+@pytest.mark.real
 def test_each_target_gets_the_message_on_standard_input(tmp_path: Path) -> None:
     script = f"cat > {tmp_path}/got.$$"
     other = {**TARGET, "shown": "other"}
@@ -49,6 +50,7 @@ def test_each_target_gets_the_message_on_standard_input(tmp_path: Path) -> None:
     assert all(one["title"] == "t" and one["url"] == "json://h/x" for one in got)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "script,reason",
     [
@@ -61,6 +63,7 @@ def test_a_failed_delivery_says_why(script: str, reason: str) -> None:
     assert run(["sh", "-c", script], *sends(TARGET)) == [("end", "json://h/...", reason)]
 
 
+@pytest.mark.real
 def test_a_delivery_that_ignores_its_limit_is_killed_with_its_children(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,11 +75,13 @@ def test_a_delivery_that_ignores_its_limit_is_killed_with_its_children(
     until(lambda: not alive(child), "the child ends")
 
 
+@pytest.mark.real
 def test_a_delivery_that_can_not_be_started_is_told() -> None:
     found = run(["/no/such/program"], *sends(TARGET))
     assert found == [("end", "json://h/...", "can't be sent: No such file or directory")]
 
 
+@pytest.mark.real
 def test_too_many_messages_at_once_are_dropped_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notifier, "_MOST_AT_ONCE", 1)
     found = run(["true"], *sends(TARGET, TARGET))
@@ -84,6 +89,7 @@ def test_too_many_messages_at_once_are_dropped_and_told(monkeypatch: pytest.Monk
     assert len(found) == 2
 
 
+@pytest.mark.real
 def test_addresses_that_can_not_be_used_are_told_at_the_start() -> None:
     targets = [TARGET, {**TARGET, "shown": "discrod://..."}]
     order = {"targets": targets, "check": True}
@@ -95,6 +101,7 @@ def test_addresses_that_can_not_be_used_are_told_at_the_start() -> None:
     assert run(["echo", "1"], {"targets": [{**TARGET, "url": ""}], "check": True}) == []
 
 
+@pytest.mark.real
 def test_the_last_message_is_sent_only_if_rooda_did_not_take_it_back() -> None:
     start = {"targets": [TARGET]}
     left, taken_back = {"last": MESSAGE}, {"last": None}
@@ -148,6 +155,7 @@ def with_program(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     monkeypatch.setattr(notifier_client, "program", lambda *_: ["sh", "-c", script])
 
 
+@pytest.mark.real
 def test_client_sends_orders_and_reads_failures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: int
 ) -> None:
@@ -180,6 +188,7 @@ def test_client_sends_orders_and_reads_failures(
     client.close()
 
 
+@pytest.mark.real
 def test_client_never_waits_for_a_process_that_reads_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: int
 ) -> None:
@@ -193,6 +202,7 @@ def test_client_never_waits_for_a_process_that_reads_nothing(
     wait_for(Path(f"{stop}.seen"))
 
 
+@pytest.mark.real
 def test_client_without_a_process_says_why(monkeypatch: pytest.MonkeyPatch, log: int) -> None:
     monkeypatch.setattr(notifier_client, "program", lambda *_: ["/no/such/program"])
     client = NotifierClient([], log)

@@ -4,10 +4,11 @@ import tracemalloc
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rooda.process.capture.buffers import HEAD, Captured, TailBuffer
+from support.properties import examples
 
 # Every four bytes are different, so that a shift by one byte is detected.
 STREAM = b"".join(n.to_bytes(4, "big") for n in range(100_000))
@@ -21,7 +22,7 @@ def captured_from(pieces: list[bytes], limit: int) -> Captured:
 
 
 @given(pieces=st.lists(st.binary(max_size=40), max_size=60), limit=st.integers(1, 300))
-@settings(deadline=None)
+@examples()
 def test_small_pieces_give_the_same_capture_as_the_whole(pieces: list[bytes], limit: int) -> None:
     whole = b"".join(pieces)
     captured = captured_from(pieces, limit)
@@ -34,7 +35,7 @@ def test_small_pieces_give_the_same_capture_as_the_whole(pieces: list[bytes], li
     cuts=st.lists(st.integers(0, len(STREAM)), max_size=30),
     limit=st.integers(1, len(STREAM) + 10),
 )
-@settings(deadline=None)
+@examples()
 def test_large_pieces_give_the_same_capture_as_the_whole(
     size: int, cuts: list[int], limit: int
 ) -> None:
@@ -61,7 +62,7 @@ def test_reading_the_tail_between_appends_changes_nothing() -> None:
         assert buffer.captured().tail == STREAM[: start + 50_000][-1024:]
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_single_bytes_cost_little_more_memory_than_the_limit() -> None:
     limit, printed = 30_000, 120_000
     buffer = TailBuffer(limit)
@@ -90,14 +91,13 @@ def test_megabytes_cost_little_more_memory_than_the_limit() -> None:
     assert buffer.captured().total == 25_600_000
 
 
-@pytest.mark.thorough
 @given(
     size=st.integers(0, len(STREAM)),
     cuts=st.lists(st.integers(0, len(STREAM)), max_size=10),
     limit=st.integers(1, 200_000),
     count=st.integers(0, 1000),
 )
-@settings(deadline=None)
+@examples()
 def test_last_returns_the_last_bytes(size: int, cuts: list[int], limit: int, count: int) -> None:
     whole = STREAM[:size]
     buffer = TailBuffer(limit)

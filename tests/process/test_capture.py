@@ -3,7 +3,7 @@
 from itertools import accumulate, pairwise
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rooda.loop.promises import Prompt, Words, scan
@@ -11,6 +11,7 @@ from rooda.process.capture.buffers import TailBuffer
 from rooda.process.capture.disk import BLOCK, hole, shares
 from rooda.process.capture.order import StreamOrder, combined
 from rooda.process.events import Stream
+from support.properties import examples
 
 MEGABYTE = 1024 * 1024
 TAG = b"<promise>SUCCESS</promise>"
@@ -60,9 +61,9 @@ OUTPUT = st.lists(
 PLACES = st.lists(st.integers(0, 600), max_size=50)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @given(OUTPUT, PLACES, st.integers(1, 400), st.booleans(), st.sampled_from([PROMPT, Prompt(b"")]))
-@settings(deadline=None, max_examples=300)
+@examples(300)
 def test_scan_of_a_tail_does_not_depend_on_the_pieces(
     whole: bytes,
     places: list[int],
@@ -84,7 +85,7 @@ def test_scan_of_a_tail_does_not_depend_on_the_pieces(
 
 
 @given(st.binary(max_size=500), PLACES, st.integers(len(TAG) + 1, 200))
-@settings(deadline=None)
+@examples()
 def test_promise_at_the_end_is_found_in_any_pieces(
     before: bytes, places: list[int], limit: int
 ) -> None:
@@ -249,7 +250,6 @@ GROWTH = st.lists(
 )
 
 
-@pytest.mark.thorough
 @given(LIMITS, GROWTH)
 # With an odd limit the longer stream gets one byte more: here that is a block of its head.
 @example(16384 * 5 - 1, [(50_000, 60_000), (20_000, 0)])

@@ -83,6 +83,7 @@ def after_output(act: Callable[[], None]) -> Listener:
     return listen
 
 
+@pytest.mark.real
 @BOTH_CAPTURES
 def test_first_output_timeout_stops_a_silent_program(bench: Bench, capture: Capture) -> None:
     clock = Clock("first_output_timeout", 0.3, Since.FIRST_OUTPUT)
@@ -95,6 +96,7 @@ def test_first_output_timeout_stops_a_silent_program(bench: Bench, capture: Capt
     assert not alive(bench.studio.pid)
 
 
+@pytest.mark.real(rows=3)
 @BOTH_CAPTURES
 @pytest.mark.parametrize("stream", [1, 2])
 def test_one_byte_on_either_stream_disarms_first_output_timeout(
@@ -118,7 +120,7 @@ def idle(limit: float = 0.5) -> tuple[Clock, ...]:
     return (Clock("idle_timeout", limit, Since.ACTIVITY),)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @BOTH_CAPTURES
 def test_sleeping_program_is_idle(bench: Bench, capture: Capture) -> None:
     result = bench.studio.python(SLEEPS, capture, clocks=idle())
@@ -129,7 +131,7 @@ def test_sleeping_program_is_idle(bench: Bench, capture: Capture) -> None:
     assert not alive(bench.studio.pid)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_program_that_printed_and_then_sleeps_is_idle(bench: Bench) -> None:
     body = f"import os; os.write(1, b'hello')\n{SLEEPS}"
     result = bench.studio.python(body, "pipe", clocks=idle(1.5))
@@ -139,7 +141,7 @@ def test_program_that_printed_and_then_sleeps_is_idle(bench: Bench) -> None:
     assert result.exit.evidence.endswith("; no file changed")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_stopped_program_is_idle(bench: Bench) -> None:
     body = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
     result = bench.studio.python(body, "file", clocks=idle())
@@ -147,7 +149,7 @@ def test_stopped_program_is_idle(bench: Bench) -> None:
     assert (result.exit.clock, result.exit.after) == ("idle_timeout", 0.5)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_idle_time_starts_when_the_cpu_work_ends(bench: Bench) -> None:
     body = f"import time\nwhile time.process_time() < 0.8: pass\n{SLEEPS}"
     result = bench.studio.python(body, "file", clocks=idle())
@@ -157,7 +159,7 @@ def test_idle_time_starts_when_the_cpu_work_ends(bench: Bench) -> None:
     assert result.exit.evidence == NOTHING
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_busy_silent_program_is_not_idle(bench: Bench) -> None:
     body = "import time\nwhile time.process_time() < 1.2: pass\nraise SystemExit(3)"
     result = bench.studio.python(body, "file", clocks=idle())
@@ -187,10 +189,10 @@ raise SystemExit(3)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "kind",
-    [pytest.param(kind, marks=[] if kind == "orphans" else pytest.mark.slow) for kind in WORKERS],
+    [pytest.param(kind, marks=[] if kind == "orphans" else pytest.mark.long) for kind in WORKERS],
 )
 def test_short_lived_grandchildren_count_as_activity(bench: Bench, kind: str) -> None:
     body = GRANDCHILDREN.format(start=WORKERS[kind])
@@ -199,7 +201,7 @@ def test_short_lived_grandchildren_count_as_activity(bench: Bench, kind: str) ->
     assert result.duration > 1
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_program_that_prints_regularly_is_not_idle(bench: Bench) -> None:
     body = """
 import os, time
@@ -242,7 +244,7 @@ def changing(bench: Bench, change: Callable[[int], None]) -> ProcessResult:
         )
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_changed_file_in_the_work_tree_counts_as_activity(bench: Bench) -> None:
     def write(n: int) -> None:
         (bench.folder / "work" / "deep" / "down" / "notes").write_text(str(n))
@@ -250,7 +252,7 @@ def test_changed_file_in_the_work_tree_counts_as_activity(bench: Bench) -> None:
     assert changing(bench, write).exit == Exited(3)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_created_and_deleted_files_in_the_work_tree_count_as_activity(bench: Bench) -> None:
     def come_and_go(n: int) -> None:
         (bench.folder / "work" / "deep" / str(n)).touch()
@@ -259,7 +261,7 @@ def test_created_and_deleted_files_in_the_work_tree_count_as_activity(bench: Ben
     assert changing(bench, come_and_go).exit == Exited(3)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_files_written_by_rooda_do_not_count_as_activity(bench: Bench) -> None:
     def write(n: int) -> None:
         kept = bench.folder / "work" / STATE_FOLDER / place_of("run", 1)
@@ -286,7 +288,7 @@ def judged(result: ProcessResult) -> Outcome:
     return judge(result.exit, promises)
 
 
-@pytest.mark.thorough
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize(
     "capture,after",
     [
@@ -317,12 +319,14 @@ def test_program_that_hangs_after_its_result_is_stopped_and_the_result_counts(
     assert not alive(bench.studio.pid)
 
 
+@pytest.mark.real
 def test_hang_after_a_result_without_signal_is_no_failure(bench: Bench) -> None:
     result = bench.studio.sh("exec sleep 60", "file", clocks=grace(0.2), result_is_in=lambda: True)
     assert result.exit == HungAfterResult("result_grace", 0.2)
     assert judged(result) == Outcome(Verdict.CONTINUE)
 
 
+@pytest.mark.real
 def test_hang_after_a_failure_signal_is_a_failure(bench: Bench) -> None:
     printed: list[bool] = []
     result = bench.studio.sh(
@@ -337,11 +341,13 @@ def test_hang_after_a_failure_signal_is_a_failure(bench: Bench) -> None:
     assert judged(result).kind is FailureKind.SIGNAL
 
 
+@pytest.mark.real
 def test_program_that_exits_within_result_grace_keeps_its_exit_code(bench: Bench) -> None:
     result = bench.studio.sh("exit 7", "file", clocks=grace(30), result_is_in=lambda: True)
     assert result.exit == Exited(7)
 
 
+@pytest.mark.real
 def test_result_grace_does_not_start_without_a_result(bench: Bench) -> None:
     def listen(event: Event) -> None:
         if isinstance(event, Output):
@@ -354,7 +360,7 @@ def test_result_grace_does_not_start_without_a_result(bench: Bench) -> None:
     assert result.exit == Exited(3)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize(
     "other",
     [
@@ -380,6 +386,7 @@ def test_result_counts_whichever_clock_expires(bench: Bench, other: Clock) -> No
 # -- several clocks, and a machine that slept ----------------------------------------------
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize(
     "clocks,name",
     [
@@ -415,6 +422,7 @@ def test_of_several_expired_clocks_the_earliest_is_reported(
     assert bench.clock_expired().clock == name
 
 
+@pytest.mark.real
 def test_machine_sleep_is_reported_and_no_clock_counts_it(bench: Bench) -> None:
     def listen(event: Event) -> None:
         if isinstance(event, Output):
@@ -435,7 +443,7 @@ def test_machine_sleep_is_reported_and_no_clock_counts_it(bench: Bench) -> None:
 HANGS = "echo $$ > agent.pid; exec sleep 60"
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_max_duration_ends_the_run_during_an_iteration(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -471,7 +479,7 @@ def between_iterations(workspace: Workspace, nursery: Nursery, last: str) -> lis
     return [*done.log, str(done.code)]
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_max_duration_ends_the_run_between_iterations(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -482,7 +490,7 @@ def test_max_duration_ends_the_run_between_iterations(
     assert not any("clock=" in line for line in log)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_success_in_the_last_iteration_wins_over_max_duration(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -491,7 +499,7 @@ def test_success_in_the_last_iteration_wins_over_max_duration(
     assert log[-1].startswith("Completed: AI signaled SUCCESS")
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_max_duration_is_reported_as_aborted_in_json(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -504,7 +512,7 @@ def test_max_duration_is_reported_as_aborted_in_json(
     assert last["rule"] == "max-duration"
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_max_duration_counts_all_iterations(workspace: Workspace, nursery: Nursery) -> None:
     assert nursery.folder == workspace.path
     command = workspace.agents("sleep 1.2")
@@ -514,13 +522,13 @@ def test_max_duration_counts_all_iterations(workspace: Workspace, nursery: Nurse
     assert workspace.starts in (2, 3)
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "flag,limit,words",
     [
         ("first_output_timeout", "2", "nothing was printed"),
         ("idle_timeout", "2", NOTHING),
-        pytest.param("iteration_timeout", "2", "nothing was printed", marks=pytest.mark.slow),
+        pytest.param("iteration_timeout", "2", "nothing was printed", marks=pytest.mark.long),
     ],
 )
 def test_expiry_names_its_clock_and_the_evidence(
@@ -536,7 +544,7 @@ def test_expiry_names_its_clock_and_the_evidence(
     assert words in expiry
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_success_before_a_timeout_does_not_count(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(f"{SAYS}; {HANGS}")
     done = workspace.work(command, "--max-duration", "3")
@@ -544,8 +552,8 @@ def test_success_before_a_timeout_does_not_count(workspace: Workspace, nursery: 
     assert not alive(nursery.pid("agent"))
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("option", ["--iteration-timeout", "--idle-timeout"])
-@pytest.mark.slow
 def test_timeout_of_years_is_accepted(workspace: Workspace, nursery: Nursery, option: str) -> None:
     assert nursery.folder == workspace.path
     done = workspace.work(workspace.agent(SAYS), option, "9999d", "--max-duration", "9999d")

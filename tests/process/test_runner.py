@@ -26,6 +26,8 @@ from support.children import Nursery, until
 from support.jobs import is_stopped
 from support.workspace import alive
 
+pytestmark = pytest.mark.real
+
 STUBBORN = "trap '' TERM; echo ready; while :; do sleep 60; done"
 # This program has no child, which could miss the SIGTERM between its fork and its exec.
 OBEDIENT = """
@@ -353,7 +355,6 @@ def test_output_just_before_the_exit_is_complete(stage: Stage) -> None:
         assert (result.stdout.total, result.stderr.total) == (60_000, 60_000)
 
 
-@pytest.mark.thorough
 def test_waiting_for_a_program_that_closed_its_streams_uses_no_cpu(stage: Stage) -> None:
     used: list[float] = []
     go = stage.folder / "go"
@@ -388,7 +389,6 @@ def test_timeout_sends_sigterm_first(stage: Stage) -> None:
     assert not alive(stage.pid)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("stream", [1, 2])
 def test_timeout_expires_during_a_flood_of_output(stage: Stage, stream: int) -> None:
     body = f"trap '' TERM; yes >&{stream}"
@@ -398,7 +398,6 @@ def test_timeout_expires_during_a_flood_of_output(stage: Stage, stream: int) -> 
     assert result.duration < 10
 
 
-@pytest.mark.slow
 def test_timeout_kills_program_that_ignores_sigterm_after_the_grace(stage: Stage) -> None:
     result = stage.sh(STUBBORN, hour_passes(stage), timeout=HOUR, kill_grace=0.5)
     assert isinstance(result.exit, TimedOut)
@@ -416,7 +415,6 @@ def test_timeout_without_grace_kills_at_once(stage: Stage) -> None:
     assert result.duration < 10
 
 
-@pytest.mark.slow
 def test_timeout_kills_grandchild_that_ignores_sigterm(stage: Stage, nursery: Nursery) -> None:
     stubborn = STUBBORN.replace("'", '"').replace("echo", "echo $$ > stubborn.pid; echo")
     body = f"sh -c '{stubborn}' & wait"
@@ -426,7 +424,6 @@ def test_timeout_kills_grandchild_that_ignores_sigterm(stage: Stage, nursery: Nu
     assert not alive(nursery.pid("stubborn"))
 
 
-@pytest.mark.slow
 def test_timeout_wakes_a_stopped_program_so_that_it_gets_sigterm(stage: Stage) -> None:
     def stop_seen(event: Event) -> None:
         if isinstance(event, happened.Output) and b"ready" in event.data:
@@ -441,14 +438,12 @@ def test_timeout_wakes_a_stopped_program_so_that_it_gets_sigterm(stage: Stage) -
     assert stage.count(happened.ProcessKilled) == 0
 
 
-@pytest.mark.thorough
 def test_timeout_kills_a_stopped_program_that_ignores_sigterm(stage: Stage) -> None:
     result = stage.sh("trap '' TERM; while :; do kill -STOP $$; done", timeout=0.3, kill_grace=0.3)
     assert isinstance(result.exit, TimedOut)
     assert not alive(stage.pid)
 
 
-@pytest.mark.slow
 def test_program_that_exited_in_time_has_not_timed_out(stage: Stage) -> None:
     """A slow listener or Ctrl+Z may delay rooda; the program's own exit time counts."""
 
@@ -467,7 +462,6 @@ def test_program_that_exited_in_time_has_not_timed_out(stage: Stage) -> None:
 # -- background processes ------------------------------------------------------------------
 
 
-@pytest.mark.thorough
 def test_background_process_is_stopped_after_a_clean_exit(stage: Stage, nursery: Nursery) -> None:
     result = stage.sh("sleep 60 & echo $! > left.pid; echo done")
     assert result.exit == Exited(0)
@@ -488,7 +482,6 @@ def test_background_process_that_ignores_sigterm_is_killed_after_the_exit(
     assert not alive(nursery.pid("left"))
 
 
-@pytest.mark.thorough
 def test_background_process_is_stopped_after_a_crash(stage: Stage, nursery: Nursery) -> None:
     result = stage.sh("sleep 60 & echo $! > left.pid; kill -KILL $$")
     assert result.exit == Signalled(signal.SIGKILL)
@@ -496,7 +489,6 @@ def test_background_process_is_stopped_after_a_crash(stage: Stage, nursery: Nurs
     assert not alive(nursery.pid("left"))
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("doing", ["time.sleep(60)", "[os.write(1, b'x' * 9999) for _ in I]"])
 def test_runner_does_not_wait_for_a_process_of_another_session_that_holds_the_pipes(
     stage: Stage, nursery: Nursery, doing: str
@@ -529,7 +521,6 @@ def test_output_filter_may_finish_after_the_leader_exited(stage: Stage) -> None:
     assert stage.event_names == ["ProcessStarted"]
 
 
-@pytest.mark.thorough
 def test_no_zombie_is_left(stage: Stage) -> None:
     stage.sh("sleep 60 & exit 0")
     stage.sh(STUBBORN, timeout=0.1, kill_grace=0)
@@ -540,7 +531,6 @@ def test_no_zombie_is_left(stage: Stage) -> None:
             os.waitpid(pid, os.WNOHANG)
 
 
-@pytest.mark.slow
 def test_fifty_runs_leave_no_descriptor_open(stage: Stage) -> None:
     def descriptors() -> int:
         gc.collect()
@@ -623,7 +613,6 @@ def test_signal_before_the_start_stops_the_program(stage: Stage) -> None:
     assert result.duration < 10
 
 
-@pytest.mark.thorough
 def test_signal_during_a_timeout_makes_the_exit_interrupted(stage: Stage) -> None:
     def listen(event: Event) -> None:
         expire(event)
@@ -634,7 +623,6 @@ def test_signal_during_a_timeout_makes_the_exit_interrupted(stage: Stage) -> Non
     assert result.exit == Interrupted(signal.SIGINT)
 
 
-@pytest.mark.thorough
 def test_signal_during_cleanup_keeps_a_clean_exit(stage: Stage, nursery: Nursery) -> None:
     # The child writes "ready" and only then its parent exits: the child is a leftover.
     body = DEAF.replace("while True", "open('ready', 'w')\nwhile True")
@@ -662,7 +650,6 @@ def test_listener_that_always_fails_leaves_no_process(stage: Stage) -> None:
     assert not alive(stage.pid)
 
 
-@pytest.mark.thorough
 def test_signal_during_the_cleanup_of_a_timeout_wins_and_is_reported_once(stage: Stage) -> None:
     def listen(event: Event) -> None:
         expire(event)

@@ -189,6 +189,7 @@ def both() -> tuple[ProcessTable, ProcessTable]:
     return LinuxProcessTable(), PsutilProcessTable()
 
 
+@pytest.mark.real(rows=3)
 @linux_only
 @pytest.mark.parametrize("name", NAMES)
 def test_both_process_tables_agree_on_a_process(tree: dict[str, int], name: str) -> None:
@@ -213,6 +214,7 @@ def test_both_process_tables_agree_on_a_process(tree: dict[str, int], name: str)
         assert sweep.has_mark(pid, mark) is marked, mark
 
 
+@pytest.mark.real
 @linux_only
 def test_both_process_tables_agree_on_a_tree(tree: dict[str, int], tmp_path: Path) -> None:
     for table in both():
@@ -226,6 +228,7 @@ def test_both_process_tables_agree_on_a_tree(tree: dict[str, int], tmp_path: Pat
         assert table.command_line(tree["words"])[5:] == ["two words", "", "ünïcode", "line\nbreak"]
 
 
+@pytest.mark.real
 @linux_only
 def test_both_process_tables_know_that_a_process_is_gone() -> None:
     gone = subprocess.Popen(["true"])
@@ -238,6 +241,7 @@ def test_both_process_tables_know_that_a_process_is_gone() -> None:
         assert not table.writes_to(gone.pid, frozenset({(1, 1)}))
 
 
+@pytest.mark.real
 @linux_only
 def test_writes_to_is_true_only_for_a_file_opened_for_writing(tmp_path: Path) -> None:
     table = both()[0]
@@ -255,6 +259,7 @@ def test_writes_to_is_true_only_for_a_file_opened_for_writing(tmp_path: Path) ->
                 child.wait()
 
 
+@pytest.mark.real
 @linux_only
 def test_process_name_may_contain_parentheses_spaces_and_invalid_utf8() -> None:
     script = "import ctypes; ctypes.CDLL(None).prctl(15, b') R 1 (2 3\\xff', 0, 0, 0); "
@@ -275,6 +280,7 @@ def test_process_name_may_contain_parentheses_spaces_and_invalid_utf8() -> None:
 # -- signals and reused pids ---------------------------------------------------------------
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("table", [process_table(), PsutilProcessTable()], ids=["proc", "sweep"])
 def test_signal_is_not_sent_to_another_process_with_the_same_pid(table: ProcessTable) -> None:
     child = subprocess.Popen(["sleep", "60"])
@@ -308,7 +314,7 @@ IS_SLEEP = "until grep -q ^sleep /proc/$!/cmdline || [ ! -e /proc/self ]; do sle
 OTHER = f"setsid sleep 600 > /dev/null 2>&1 & echo $! > other.pid; {IS_SLEEP}"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @BOTH_CAPTURES
 def test_kept_daemon_and_its_child_survive_while_others_are_stopped(
     workspace: Workspace, nursery: Nursery, capture: Capture
@@ -331,7 +337,7 @@ def test_kept_daemon_and_its_child_survive_while_others_are_stopped(
     assert "keeper" not in warnings[0]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_git_commands_of_rooda_do_not_stop_a_kept_daemon(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -346,7 +352,7 @@ def test_git_commands_of_rooda_do_not_stop_a_kept_daemon(
     assert alive(nursery.pid("keeper-child"))
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_kept_daemon_that_holds_the_output_does_not_delay_the_run(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -360,8 +366,8 @@ def test_kept_daemon_that_holds_the_output_does_not_delay_the_run(
     assert alive(nursery.pid("keeper"))
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("pattern", ["agent.sh", "*"])
-@pytest.mark.slow
 def test_agent_itself_is_never_kept(workspace: Workspace, nursery: Nursery, pattern: str) -> None:
     agent = workspace.agent(f"trap 'exit 0' TERM; echo $$ > agent.pid; {LOOP}")
     clocks = ("-n", "1", "--iteration-timeout", "4", "--kill-grace", "2")
@@ -371,7 +377,7 @@ def test_agent_itself_is_never_kept(workspace: Workspace, nursery: Nursery, patt
     assert not alive(nursery.pid("agent"))
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_process_matched_by_a_glob_is_kept(workspace: Workspace, nursery: Nursery) -> None:
     agent = workspace.agent(keeper(workspace) + OTHER + SUCCESS)
     words = ("--keep-processes", "nothing", "--keep-processes", "*/kee?er", "--kill-grace", "2")
@@ -381,6 +387,7 @@ def test_process_matched_by_a_glob_is_kept(workspace: Workspace, nursery: Nurser
     assert not alive(nursery.pid("other"))
 
 
+@pytest.mark.real
 def test_kept_daemon_survives_sigkill_of_rooda(workspace: Workspace, nursery: Nursery) -> None:
     agent = workspace.agent(keeper(workspace) + OTHER + "echo $$ > agent.pid; sleep 600")
     running = nursery.start(workspace, "work", "--ai-cmd", agent, "--keep-processes", "keeper")
@@ -391,7 +398,7 @@ def test_kept_daemon_survives_sigkill_of_rooda(workspace: Workspace, nursery: Nu
     assert alive(nursery.pid("keeper-child"))
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("stubborn", [False, True], ids=["obedient", "stubborn"])
 def test_kept_daemon_survives_when_other_processes_are_killed(
     workspace: Workspace,
@@ -440,7 +447,7 @@ FIRST_KINDS = pytest.mark.parametrize(
     [
         kind
         if kind in ("group", "session", "stubborn session")
-        else pytest.param(kind, marks=pytest.mark.slow)
+        else pytest.param(kind, marks=pytest.mark.long)
         for kind in CHILDREN
     ],
 )
@@ -450,7 +457,7 @@ def left(folder: Path) -> int:
     return int(wait_for(folder / "left.pid"))
 
 
-@pytest.mark.thorough
+@pytest.mark.real(rows=3)
 @KINDS
 def test_sweep_stops_background_processes_after_a_clean_exit(studio: Studio, kind: str) -> None:
     body = f"{CHILDREN[kind]} {READY} echo done; exit 3"
@@ -466,7 +473,7 @@ def test_sweep_stops_background_processes_after_a_clean_exit(studio: Studio, kin
     assert result.survivors == ()
 
 
-@pytest.mark.thorough
+@pytest.mark.real(rows=1)
 @FIRST_KINDS
 def test_sweep_stops_all_processes_on_timeout(studio: Studio, kind: str) -> None:
     hours = 0.0
@@ -497,7 +504,7 @@ with Runner("killed", contain="sweep") as runner, open(os.devnull, "rb") as stdi
 """
 
 
-@pytest.mark.thorough
+@pytest.mark.real(rows=1)
 @FIRST_KINDS
 def test_sweep_stops_all_processes_when_the_runner_is_killed(tmp_path: Path, kind: str) -> None:
     nursery = Nursery(tmp_path)
@@ -512,7 +519,7 @@ def test_sweep_stops_all_processes_when_the_runner_is_killed(tmp_path: Path, kin
         nursery.clear()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_sweep_keeps_matching_processes(studio: Studio) -> None:
     (studio.folder / "keeper").write_text(f"#!/bin/sh\necho $$ > keeper.pid; {LOOP}\n")
     (studio.folder / "keeper").chmod(0o755)
@@ -523,7 +530,7 @@ def test_sweep_keeps_matching_processes(studio: Studio) -> None:
     assert alive(int((studio.folder / "keeper.pid").read_text()))
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_sweep_ignores_unmarked_processes_and_those_of_other_runs(studio: Studio) -> None:
     environ = {**os.environ, "ROODA_RUN": "another"}
     strangers = [subprocess.Popen(["sleep", "60"], env=env) for env in (None, environ)]
@@ -548,6 +555,7 @@ print(json.dumps({"found": [p.pid for p in found], "self": os.getpid(), "parent"
 """
 
 
+@pytest.mark.real
 def test_find_leftovers_excludes_rooda_and_its_ancestors(tmp_path: Path) -> None:
     """The agent of an earlier run may have started this rooda."""
     mark = f"ROODA_RUN=find-{os.getpid()}-{tmp_path.name}"
@@ -599,6 +607,7 @@ def orphan(tmp_path: Path) -> Iterator[tuple[Process, Process]]:
         nursery.clear()
 
 
+@pytest.mark.real
 def test_session_of_a_dead_leader_is_found_only_in_its_folder(
     orphan: tuple[Process, Process], tmp_path: Path
 ) -> None:
@@ -612,6 +621,7 @@ def test_session_of_a_dead_leader_is_found_only_in_its_folder(
     assert find_leftovers(beside, process_table()) == [], "a folder with the same prefix"
 
 
+@pytest.mark.real
 def test_leader_is_found_by_pid_and_start_time_and_never_by_pid_alone(
     orphan: tuple[Process, Process],
 ) -> None:

@@ -64,6 +64,7 @@ def state(pid: int) -> str:
 # -- messages ------------------------------------------------------------------------------
 
 
+@pytest.mark.real
 def test_exit_code_is_reported(warden: WardenClient, tmp_path: Path) -> None:
     pid, started = start(warden, tmp_path, "exit 3")
     assert pid > 0
@@ -71,6 +72,7 @@ def test_exit_code_is_reported(warden: WardenClient, tmp_path: Path) -> None:
     assert receive(warden, "exited") == ("exited", 3, True, False)
 
 
+@pytest.mark.real
 def test_stop_ends_background_processes_of_a_finished_program(
     warden: WardenClient, tmp_path: Path
 ) -> None:
@@ -84,6 +86,7 @@ def test_stop_ends_background_processes_of_a_finished_program(
     assert not alive(pid)
 
 
+@pytest.mark.real
 def test_pause_and_resume(warden: WardenClient, tmp_path: Path) -> None:
     pid, _ = start(warden, tmp_path, f"echo > up; {LOOP}")
     wait_for(tmp_path / "up")
@@ -95,7 +98,7 @@ def test_pause_and_resume(warden: WardenClient, tmp_path: Path) -> None:
     assert receive(warden, "gone")[2] == []
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_pause_does_not_count_towards_the_grace(warden: WardenClient, tmp_path: Path) -> None:
     body = f"trap 'sleep 0.2; echo done > cleaned; exit' TERM; echo > up; {LOOP}"
     start(warden, tmp_path, body)
@@ -109,6 +112,7 @@ def test_pause_does_not_count_towards_the_grace(warden: WardenClient, tmp_path: 
     assert (tmp_path / "cleaned").exists()
 
 
+@pytest.mark.real
 def test_warden_reports_the_cpu_time_of_the_tree(warden: WardenClient, tmp_path: Path) -> None:
     start(warden, tmp_path, "while :; do :; done")
 
@@ -122,6 +126,7 @@ def test_warden_reports_the_cpu_time_of_the_tree(warden: WardenClient, tmp_path:
     receive(warden, "gone")
 
 
+@pytest.mark.real
 def test_stop_spares_kept_processes_only(warden: WardenClient, tmp_path: Path) -> None:
     # The shell's child is called `sh` until it runs exec: only then the pattern matches it.
     named = "until grep -q ^sleep /proc/$kept/cmdline || [ ! -e /proc/self ]; do :; done"
@@ -138,6 +143,7 @@ def test_stop_spares_kept_processes_only(warden: WardenClient, tmp_path: Path) -
         os.kill(kept, signal.SIGKILL)
 
 
+@pytest.mark.real
 def test_failed_start_is_refused_with_its_errno(warden: WardenClient, tmp_path: Path) -> None:
     with Path(os.devnull).open("r+b") as nothing, pytest.raises(StartRefused) as refused:
         warden.start(("/no/such/program",), tmp_path, {}, (nothing.fileno(),) * 3, (), "")
@@ -147,6 +153,7 @@ def test_failed_start_is_refused_with_its_errno(warden: WardenClient, tmp_path: 
     assert refused.value.number == errno.EINVAL
 
 
+@pytest.mark.real
 def test_dead_warden_is_detected(tmp_path: Path) -> None:
     warden = WardenClient("adopt", os.environ)
     os.kill(warden.pid, signal.SIGKILL)
@@ -157,6 +164,7 @@ def test_dead_warden_is_detected(tmp_path: Path) -> None:
     warden.close()
 
 
+@pytest.mark.real
 def test_close_kills_a_warden_that_does_not_exit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rooda.process.warden.client.PATIENCE", 0.3)
     warden = WardenClient("adopt", os.environ)
@@ -166,6 +174,7 @@ def test_close_kills_a_warden_that_does_not_exit(monkeypatch: pytest.MonkeyPatch
     assert not Path(f"/proc/{warden.pid}").exists()
 
 
+@pytest.mark.real
 def test_warden_with_an_internal_error_leaves_no_process(tmp_path: Path) -> None:
     """The daemon has no mark, another session and another folder: only its parent is known."""
     warden = WardenClient("adopt", os.environ)
@@ -239,6 +248,7 @@ def test_messages_may_arrive_in_pieces_and_several_at_once() -> None:
 # -- signals and the process table ---------------------------------------------------------
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("error", [errno.EMFILE, errno.ENOSYS])
 def test_signal_without_pidfd_still_checks_the_start_time(
     monkeypatch: pytest.MonkeyPatch, error: int
@@ -263,6 +273,7 @@ def test_proc_of_another_pid_namespace_shows_no_processes(monkeypatch: pytest.Mo
     assert (table.all_processes(), table.find(os.getpid()), OwnChildren().pids()) == ([], None, [])
 
 
+@pytest.mark.real
 def test_own_children_are_listed() -> None:
     children = OwnChildren()
     with subprocess.Popen(["sleep", "60"]) as child:

@@ -229,7 +229,6 @@ def test_dry_run_of_each_procedure_passes_without_warnings(workspace: Workspace,
     assert report.endswith(f"\nDry-run complete. Ready to execute: rooda {name} --ai-cmd true\n")
 
 
-@pytest.mark.thorough
 def test_dry_run_of_audit_spec_through_the_command(workspace: Workspace) -> None:
     done = workspace.rooda("audit-spec", "--dry-run", "--ai-cmd", "true")
     assert (done.code, done.err) == (0, "")
@@ -288,6 +287,7 @@ def test_truncated_end_of_an_echoed_prompt_is_not_a_signal(workspace: Workspace,
     assert bare == []
 
 
+@pytest.mark.real
 def test_agent_that_echoes_a_built_in_prompt_reaches_max_iterations(workspace: Workspace) -> None:
     done = workspace.rooda("build", "--ai-cmd", "cat", "-n", "2")
     assert done.code == 2

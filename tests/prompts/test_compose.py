@@ -85,6 +85,7 @@ def test_phases_have_a_fixed_order_independent_of_the_file(workspace: Workspace)
     assert plan(workspace).prompt() == PLAIN_PROMPT
 
 
+@pytest.mark.real
 def test_agent_gets_exactly_the_composed_prompt_on_stdin(workspace: Workspace) -> None:
     workspace.config(
         procedure(
@@ -302,6 +303,7 @@ def test_context_that_looks_like_prose_gives_no_warning(workspace: Workspace, va
     assert planned(workspace, contexts=(value,)).all_problems() == []
 
 
+@pytest.mark.real
 def test_invalid_utf8_in_an_argument_reaches_the_agent(workspace: Workspace) -> None:
     words = os.fsdecode(b"caf\xe9 \xff")
     done = workspace.work(workspace.agent("cat > got"), "-n", "1", "-c", words)
@@ -309,6 +311,7 @@ def test_invalid_utf8_in_an_argument_reaches_the_agent(workspace: Workspace) -> 
     assert b"## CONTEXT\ncaf\xe9 \xff\n\n## OBSERVE" in (workspace.path / "got").read_bytes()
 
 
+@pytest.mark.real
 def test_long_context_argument_reaches_the_agent(workspace: Workspace) -> None:
     words = "first paragraph\n\n" + "and so on. " * 10_000
     done = workspace.work(workspace.agent("cat > got"), "-n", "1", "-c", words)
@@ -347,6 +350,7 @@ def test_empty_pipe_is_an_error(workspace: Workspace, flag: str) -> None:
 # -- every iteration rereads its files -----------------------------------------------------
 
 
+@pytest.mark.real
 def test_edited_prompt_and_context_files_apply_to_the_next_iteration(
     workspace: Workspace,
 ) -> None:
@@ -363,6 +367,7 @@ def test_edited_prompt_and_context_files_apply_to_the_next_iteration(
     assert section(second, "CONTEXT") == "Source: TASK.md\n\nnew task"
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "change,words",
     [
@@ -383,6 +388,7 @@ def test_prompt_file_that_becomes_unusable_aborts_the_run(
     assert "Iteration timing: min=" in done.err
 
 
+@pytest.mark.real
 def test_context_file_that_disappears_aborts_the_run(workspace: Workspace) -> None:
     workspace.write("TASK.md", "words")
     done = workspace.work(workspace.agents("rm TASK.md"), "-n", "5", "-c", "TASK.md")
@@ -435,7 +441,6 @@ def test_pipe_in_the_folder_is_refused_as_context_at_once(workspace: Workspace) 
     assert "notes.md is not a regular file" in done.err
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     "kind,words",
     [
@@ -503,7 +508,7 @@ def test_all_unusable_files_are_reported_together(workspace: Workspace) -> None:
 # -- warnings at the start -----------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_prompt_without_the_success_signal_gives_a_warning(workspace: Workspace) -> None:
     workspace.config(procedure(**dict.fromkeys(PHASES, "[{content: words}]")))
     done = workspace.work(workspace.agent("exit 0"), "-n", "1")

@@ -2,7 +2,6 @@
 
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +14,7 @@ from rooda.ralph.config_file import (
     read_config,
 )
 from rooda.text.templates import SHELL, fill
-from support.config import PROPERTY
+from support.properties import examples
 from support.tables import each_row
 
 FILE = ".ralph/config"
@@ -222,7 +221,6 @@ def test_file_that_is_too_large_is_not_read() -> None:
     assert finding.is_error
 
 
-@pytest.mark.thorough
 @each_row(
     "unit",
     [b"A=1\n", b"\n", b"'a'", b"A=", b'"\\', b"\xff\n", b"MAX_RETRIES=1\n", b"A='x' "],
@@ -235,7 +233,7 @@ def test_hostile_file_is_read_in_linear_time_with_a_bounded_number_of_problems(u
     assert time.process_time() - started < 3
 
 
-@PROPERTY
+@examples(60)
 @given(st.binary(max_size=300) | st.text("AGENT_CLI='\"\\ #$`\n\r=x", max_size=80).map(str.encode))
 def test_any_file_is_read_or_refused(data: bytes) -> None:
     found, problems = read_config(data, FILE)
@@ -244,7 +242,7 @@ def test_any_file_is_read_or_refused(data: bytes) -> None:
     assert all(1 <= problem.line <= last and problem.message for problem in problems)
 
 
-@PROPERTY
+@examples(60)
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1))
 def test_any_value_in_single_quotes_is_read_back(text: str) -> None:
     quoted = text.replace("'", "'\\''")
@@ -273,7 +271,7 @@ def test_only_given_names_are_replaced(text: str, result: str) -> None:
     assert fill(text, {"MODE": "build", "TRICKY": "${MODE} \\1 $$"}, SHELL) == result
 
 
-@PROPERTY
+@examples(60)
 @given(st.text("${}MODE:- \n"))
 def test_without_names_a_prompt_is_unchanged(text: str) -> None:
     assert fill(text, {}, SHELL) == text

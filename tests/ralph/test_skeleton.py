@@ -140,6 +140,7 @@ def test_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     assert caught.value.filename == str(tmp_path / name)
 
 
+@pytest.mark.real
 def test_full_disk_leaves_no_partial_file(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, check=True

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooda.ralph.test_command import find_test_command
-from support.config import PROPERTY
+from support.properties import examples
 from support.tables import each_row
 
 
@@ -237,7 +237,7 @@ MARKDOWN = st.lists(
 ).map("".join)
 
 
-@PROPERTY
+@examples(60)
 @given(MARKDOWN)
 def test_command_in_any_document_is_one_line_without_nul(text: str) -> None:
     command = find_test_command(text)

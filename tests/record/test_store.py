@@ -182,7 +182,7 @@ def test_fields_of_a_later_version_are_ignored(bench: Bench) -> None:
     assert (iteration.reason, iteration.unreadable) == ("known", {})
 
 
-@pytest.mark.thorough
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "value",
     ["7", '"text"', "[7]", "[[7]]", '{"deep": {}}', "1e999", "-1e999", "9" * 5000, "NaN", "true"],
@@ -472,6 +472,7 @@ def test_store_that_is_corrupted_repeatedly_stays_complete(bench: Bench) -> None
     assert set(names) == {"5", "6", "7"}
 
 
+@pytest.mark.real
 def test_rows_of_a_killed_run_are_checkpointed_when_the_store_is_opened(bench: Bench) -> None:
     killed_after("bench.store_in_use()", bench.path)
     assert bench.file.with_name("rooda.db-wal").stat().st_size > 0
@@ -529,6 +530,7 @@ def test_store_that_was_corrupt_before_the_run_is_put_aside(bench: Bench, damage
     assert os.path.lexists(bench.folder / "rooda.db.broken-1")
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("was_killed", [True, False], ids=["killed", "closed"])
 def test_leftover_wal_of_a_deleted_database_does_no_harm(bench: Bench, *, was_killed: bool) -> None:
     # Readers leave a WAL, too.
@@ -590,6 +592,7 @@ def in_a_child(before: tuple[str, ...], workspace: Workspace, body: str) -> list
     return found
 
 
+@pytest.mark.real
 def test_full_disk_is_reported_once_and_all_rows_are_written_later(workspace: Workspace) -> None:
     full, later, troubles = in_a_child(
         small_disk(workspace, "700k"),
@@ -620,6 +623,7 @@ print(json.dumps([full, bench.numbers(), bench.troubles]))
     assert "(database or disk is full): it is kept in memory until that works" in trouble
 
 
+@pytest.mark.real
 def test_record_survives_removed_permissions_of_its_folder(workspace: Workspace) -> None:
     numbers, troubles = in_a_child(
         powerless(),
@@ -637,6 +641,7 @@ print(json.dumps([bench.numbers(), bench.troubles]))
     assert troubles == []
 
 
+@pytest.mark.real
 def test_run_is_refused_if_the_record_cannot_be_written(workspace: Workspace) -> None:
     [trouble] = in_a_child(
         powerless(),
@@ -663,6 +668,7 @@ LEFT = {
 }
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("left", LEFT)
 def test_record_can_be_read_without_write_permission(workspace: Workspace, left: str) -> None:
     runs, numbers, is_same = in_a_child(
@@ -685,6 +691,7 @@ print(json.dumps([runs, numbers, is_same]))
     assert is_same
 
 
+@pytest.mark.real
 def test_record_can_be_read_on_a_read_only_disk(workspace: Workspace) -> None:
     found = in_a_child(
         small_disk(workspace, "4m"),
@@ -698,7 +705,7 @@ print(json.dumps([[row.run for row in bench.reader.runs()], bench.numbers()]))
     assert found == [[RUN, EARLIER], [1]]
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_locked_store_is_waited_for_and_written_later(bench: Bench) -> None:
     store = bench.store_in_use()
     with contextlib.closing(sqlite3.connect(bench.file, isolation_level=None)) as other:
@@ -1052,7 +1059,7 @@ def test_json_of_too_many_parts_is_not_read(bench: Bench) -> None:
     assert [row.run for row in bench.reader.runs()] == [EARLIER]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_million_runs_are_read_in_part(bench: Bench) -> None:
     bench.store_in_use().close()
     numbers = ENDLESS.replace("FROM n)", "FROM n WHERE x < 1000000)")

@@ -4,7 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -18,6 +18,7 @@ from rooda.testresults.results import TestResults
 from rooda.workspace.tree_changes import LineCount, LineCounts
 from support.nights import START, at, iteration, night
 from support.pages import Page
+from support.properties import examples
 
 NUMBERS = st.sampled_from([0.0, -1.0, 1e-9, 5.0, 1e6, 1e17, 1e308, -1e308])
 WHOLE = st.sampled_from([0, -1, 1, 7, 10**9, 10**17])
@@ -69,9 +70,9 @@ WAITS = st.builds(
 )
 
 
-@settings(
-    max_examples=60,
-    deadline=None,
+@pytest.mark.real
+@examples(
+    60,
     phases=[Phase.explicit, Phase.generate],  # to make it smaller would take minutes
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -83,7 +84,6 @@ WAITS = st.builds(
     ended=st.none() | TIMES,
     started=TIMES,
 )
-@pytest.mark.thorough
 def test_any_rows_make_a_report(
     tmp_path: Path,
     rows: list[IterationRow],

@@ -73,6 +73,7 @@ def bad_night() -> RunSummary:
     )
 
 
+@pytest.mark.real
 def test_iteration_shows_the_notes_of_the_user_as_text(tmp_path: Path) -> None:
     row = iteration(1, told=("use <b>tabs</b>\nplease", "two", "three", "four", "five"))
     page = text_of(summary(night(), row), tmp_path)
@@ -80,6 +81,7 @@ def test_iteration_shows_the_notes_of_the_user_as_text(tmp_path: Path) -> None:
     assert "<dt>Your notes</dt><dd>2 more in the prompt</dd>" in page
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "tasks,heading,mark",
     [
@@ -106,6 +108,7 @@ def hostile_summary(folder: Path) -> RunSummary:
     return summary(run, *rows)
 
 
+@pytest.mark.real
 def test_page_answers_what_how_and_what_next(tmp_path: Path) -> None:
     page = Page(text_of(good_night(), tmp_path))
     for expected in (
@@ -126,6 +129,7 @@ def test_page_answers_what_how_and_what_next(tmp_path: Path) -> None:
     assert ("details", "open", "") not in page.attributes
 
 
+@pytest.mark.real
 def test_page_of_a_failed_night_is_honest(tmp_path: Path) -> None:
     page = Page(text_of(bad_night(), tmp_path))
     for expected in (
@@ -144,6 +148,7 @@ def test_page_of_a_failed_night_is_honest(tmp_path: Path) -> None:
     assert len(opened) == 2, "the iteration that ended the run, and the output of a failed check"
 
 
+@pytest.mark.real
 def test_page_loads_nothing_and_its_policy_allows_only_its_own_style_and_script(
     tmp_path: Path,
 ) -> None:
@@ -159,6 +164,7 @@ def test_page_loads_nothing_and_its_policy_allows_only_its_own_style_and_script(
     assert not any(page.elements[name] for name in loading)
 
 
+@pytest.mark.real
 def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
     page = Page(text_of(hostile_summary(tmp_path), tmp_path))
     assert (page.elements["script"], page.elements["style"], page.elements["meta"]) == (1, 1, 6)
@@ -184,7 +190,7 @@ def test_plain_text_has_no_control_and_no_hidden_characters(text: str) -> None:
     assert len(plain_line(text, 100)) <= 110
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_long_run_has_a_bounded_page_with_every_failure(tmp_path: Path) -> None:
     rows = [iteration(number, results(number)) for number in range(1, 701)]
     rows[4] = failed(5, "verify", "verify failed: exit code 2")
@@ -265,6 +271,7 @@ def test_round_numbers() -> None:
     assert [brief_number(one) for one in (950, 12_400, 23_800_000)] == ["950", "12.4 k", "23.8 M"]
 
 
+@pytest.mark.real
 def test_a_run_at_work_shows_the_agent_until_now(tmp_path: Path) -> None:
     current = IterationRow(RUN, 2, 1, "executing", at(STEP), None, agent="claude")
     run = night(status="running", ended_at=None, rule=None)
@@ -285,6 +292,7 @@ def test_a_run_without_iterations_has_a_page(tmp_path: Path) -> None:
     assert page.elements["figure"] == 0
 
 
+@pytest.mark.real
 def test_waits_stand_beside_the_iteration_that_waited(tmp_path: Path) -> None:
     wait = RecordedWait(2, "limit", "c", "x", at(3600), 3000, waited=3000.0, started_at=at(600))
     outage = RecordedWait(2, "outage", "c", "x", at(3660), 60, waited=60.0, started_at=at(3600))
@@ -296,6 +304,7 @@ def test_waits_stand_beside_the_iteration_that_waited(tmp_path: Path) -> None:
     assert "waited 2m for the end of an outage" in page.text
 
 
+@pytest.mark.real
 def test_proof_names_the_commit_of_an_agent_that_commits(tmp_path: Path) -> None:
     row = iteration(1, commit=None, commits=2, snapshot=SnapshotTaken(1, sha(9), None, sha(7)))
     page = Page(text_of(summary(night(), row), tmp_path))
@@ -311,7 +320,7 @@ def test_proof_names_the_commit_of_an_agent_that_commits(tmp_path: Path) -> None
     assert "not committed" in Page(text_of(summary(night(), row), tmp_path)).text
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.skipif(browser() is None, reason="no Chromium on this machine")
 def test_a_record_full_of_hostile_texts_in_a_browser(tmp_path: Path) -> None:
     page = tmp_path / "page.html"

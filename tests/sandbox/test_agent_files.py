@@ -11,7 +11,7 @@ from support.sandboxes import require_bwrap
 from support.workspace import Finished, Workspace
 
 pytestmark = [
-    pytest.mark.thorough,
+    pytest.mark.real,
     pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux"),
 ]
 

@@ -13,7 +13,7 @@ from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.tools import Tools
 from support.gitrepo import Repo, repository
 
-pytestmark = pytest.mark.thorough  # many runs of git
+pytestmark = pytest.mark.long  # many runs of git
 
 HOOKS = (
     *("pre-commit", "post-commit", "post-checkout", "post-index-change", "reference-transaction"),
@@ -116,6 +116,7 @@ def use(repo: Repo, snapshots: Snapshots | None = None) -> None:
         pin.close()
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize("where", PLANTS)
 def test_snapshots_run_no_program_of_the_tree(repo: Repo, trap: Trap, where: str) -> None:
     plant(repo, trap, where)
@@ -128,6 +129,7 @@ def test_snapshots_run_no_program_of_the_tree(repo: Repo, trap: Trap, where: str
     assert trap.calls() != []
 
 
+@pytest.mark.real
 def test_planted_common_folder_of_git_runs_no_program(repo: Repo, trap: Trap) -> None:
     snapshots = repo.open()
     snapshots.take(None)
@@ -138,6 +140,7 @@ def test_planted_common_folder_of_git_runs_no_program(repo: Repo, trap: Trap) ->
     assert trap.calls() == []
 
 
+@pytest.mark.real
 def test_folder_without_repository_runs_no_program_of_a_nested_one(
     tmp_path: Path, trap: Trap
 ) -> None:

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 _LOOK = (
     "import sys, rooda.cli.commands.run, rooda.engine.start, rooda.config.prepare; "
     "known = {'rooda.sandbox', 'rooda.sandbox.tree_findings'}; "  # the words of events
@@ -10,5 +12,6 @@ _LOOK = (
 )
 
 
+@pytest.mark.real
 def test_plain_run_does_not_load_the_sandbox() -> None:
     subprocess.run([sys.executable, "-c", _LOOK], check=True, timeout=60)

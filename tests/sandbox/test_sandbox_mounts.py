@@ -13,7 +13,10 @@ from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind
 from support.gitrepo import git
 from support.sandboxes import Inside, require_bwrap
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux"),
+]
 
 # `mv` would copy the folder, and delete all that it can.
 READ_ONLY = "Read-only file system"
@@ -34,7 +37,6 @@ def inside(tmp_path: Path) -> Inside:
     return Inside(tree, home, environ)
 
 
-@pytest.mark.thorough
 def test_home_is_private_empty_and_kept_and_the_rest_of_the_machine_is_absent(
     inside: Inside,
 ) -> None:

@@ -44,6 +44,7 @@ def within(seconds: float) -> tuple[Clock, ...]:
     return (Clock("timeout", seconds, Since.START, seconds),)
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize(
     "script,code", [("exit 0", 0), ("exit 1", 1), ("exit 127", 127), ("kill -SEGV $$", 139)]
 )
@@ -53,6 +54,7 @@ def test_exit_code_is_that_of_the_program(
     assert inside.run(sh(script), sandbox).exit == Exited(code)
 
 
+@pytest.mark.real
 def test_program_that_is_not_in_the_sandbox_has_not_started(
     inside: Inside, sandbox: Sandbox
 ) -> None:
@@ -61,6 +63,7 @@ def test_program_that_is_not_in_the_sandbox_has_not_started(
     assert end.reason.startswith("no-such-program is not in the sandbox")
 
 
+@pytest.mark.real
 def test_sandbox_that_cannot_be_set_up_is_told_apart_from_a_program_that_fails(
     inside: Inside, sandbox: Sandbox
 ) -> None:
@@ -71,7 +74,7 @@ def test_sandbox_that_cannot_be_set_up_is_told_apart_from_a_program_that_fails(
     assert not end.is_about_files
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_timeout_sends_sigterm_to_the_program_itself_and_gives_it_the_grace(
     inside: Inside, sandbox: Sandbox
 ) -> None:
@@ -83,7 +86,7 @@ def test_timeout_sends_sigterm_to_the_program_itself_and_gives_it_the_grace(
     assert [one.name for one in result.cleaned_up] == ["sleep 60"]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_program_that_ignores_sigterm_is_killed_with_all_that_it_started(
     inside: Inside, sandbox: Sandbox
 ) -> None:
@@ -95,7 +98,7 @@ def test_program_that_ignores_sigterm_is_killed_with_all_that_it_started(
     until_gone(f"sleep {mark}")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_leftovers_are_stopped_and_named_and_the_sandbox_itself_is_not(
     inside: Inside, sandbox: Sandbox
 ) -> None:
@@ -106,6 +109,7 @@ def test_leftovers_are_stopped_and_named_and_the_sandbox_itself_is_not(
     assert any(isinstance(one, LeftoversStopped) for one in inside.events)
 
 
+@pytest.mark.real
 def test_filter_in_the_background_can_print_the_end_of_the_output(
     inside: Inside, sandbox: Sandbox
 ) -> None:
@@ -115,6 +119,7 @@ def test_filter_in_the_background_can_print_the_end_of_the_output(
     assert result.cleaned_up == ()
 
 
+@pytest.mark.real
 def test_signal_to_its_whole_group_does_not_end_the_sandbox(
     inside: Inside, sandbox: Sandbox
 ) -> None:
@@ -122,6 +127,7 @@ def test_signal_to_its_whole_group_does_not_end_the_sandbox(
     assert (result.exit, result.stdout.tail) == (Exited(0), b"got\nafter\n")
 
 
+@pytest.mark.real
 def test_killed_warden_takes_the_sandbox_with_it(inside: Inside, sandbox: Sandbox) -> None:
     mark = f"64.{os.getpid()}"
     inside.runner.name = f"killed-{mark}"
@@ -141,7 +147,7 @@ def test_killed_warden_takes_the_sandbox_with_it(inside: Inside, sandbox: Sandbo
     until_gone(f"sleep {mark}")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_pause_halts_everything_inside_until_it_resumes(inside: Inside, sandbox: Sandbox) -> None:
     script = "while :; do echo x >> ticks; sleep 0.02; done"
     wrapped = sandbox.wrap(sh(script), inside.tree, inside.environ)
@@ -171,6 +177,7 @@ def wait_for_growth(path: Path, size: int) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.real
 def test_program_inherits_no_descriptor(inside: Inside, sandbox: Sandbox) -> None:
     with (inside.tree / "open").open("w") as other:
         os.set_inheritable(other.fileno(), True)  # noqa: FBT003 - the signature of os

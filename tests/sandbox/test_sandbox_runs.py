@@ -50,7 +50,7 @@ def repository(workspace: Workspace) -> Path:
     return remote
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_agent_verify_hooks_and_commit_run_inside_and_the_push_outside(
     workspace: Workspace,
 ) -> None:
@@ -79,7 +79,7 @@ def test_agent_verify_hooks_and_commit_run_inside_and_the_push_outside(
     assert not (workspace.home / "hooks-of-git").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_signal_to_rooda_leaves_no_process_in_the_sandbox(
     workspace: Workspace, nursery: Nursery, end: signal.Signals
@@ -98,7 +98,7 @@ def test_signal_to_rooda_leaves_no_process_in_the_sandbox(
     assert again.code == 0
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_ordinary_user_has_the_same_sandbox() -> None:
     require_bwrap()
     with tempfile.TemporaryDirectory(prefix="rooda-user-") as name:
@@ -121,7 +121,7 @@ def test_ordinary_user_has_the_same_sandbox() -> None:
         assert (work / "made.txt").exists()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_dry_run_says_which_sandbox_is_on_and_what_none_means(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     plain = workspace.work("true", "--dry-run")
@@ -133,7 +133,7 @@ def test_dry_run_says_which_sandbox_is_on_and_what_none_means(workspace: Workspa
     assert "without the network" in held.out
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_settings_that_contradict_each_other_are_errors_before_the_start(
     workspace: Workspace,
 ) -> None:
@@ -158,7 +158,7 @@ def test_settings_that_contradict_each_other_are_errors_before_the_start(
     assert "git config commit.gpgsign false" in signed.out + signed.err
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_command_runs_before_every_program(workspace: Workspace) -> None:
     prefix = workspace.write("prefix.sh", '#!/bin/sh\necho "$1" >> "$2/seen"; shift 2; exec "$@"\n')
     prefix.chmod(0o755)
@@ -171,7 +171,7 @@ def test_command_runs_before_every_program(workspace: Workspace) -> None:
     assert (workspace.path / "seen").read_text() == "in\n" * 3  # baseline, agent, verify
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_clean_check_runs_inside_with_the_copy_and_without_the_work_tree(
     workspace: Workspace,
 ) -> None:

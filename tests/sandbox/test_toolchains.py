@@ -13,7 +13,6 @@ from support.toolchains import ANSWER, TOOLCHAINS, Toolchain
 from support.workspace import Workspace
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.timeout(120),
     pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux"),
 ]
@@ -31,6 +30,7 @@ def _files(home: Path) -> set[Path]:
     return {path for path in home.rglob("*") if not path.is_dir() or path.is_symlink()}
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("name", TOOLCHAINS)
 def test_cache_is_private_and_kept_between_iterations(name: str, workspace: Workspace) -> None:
     require_bwrap()

@@ -72,7 +72,7 @@ HARMLESS = {
 }
 
 
-@pytest.mark.thorough
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize("script", HARMLESS.values(), ids=HARMLESS.keys())
 def test_ordinary_work_is_no_finding(repo: Repo, script: str) -> None:
     assert after(repo, script) == []
@@ -167,6 +167,7 @@ REMOVED = {
 }
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize("finding,script,name", REMOVED.values(), ids=REMOVED.keys())
 def test_planted_file_is_moved_into_the_record(
     repo: Repo, finding: Finding, script: str, name: str
@@ -179,6 +180,7 @@ def test_planted_file_is_moved_into_the_record(
     assert repo.git("status", "--porcelain", "--ignore-submodules=dirty") is not None
 
 
+@pytest.mark.real
 def test_removed_files_keep_their_content_and_do_not_replace_each_other(repo: Repo) -> None:
     check = check_of(repo)
     for words in ("first", "second"):
@@ -189,6 +191,7 @@ def test_removed_files_keep_their_content_and_do_not_replace_each_other(repo: Re
     assert (kept / "2-.mcp.json").read_text() == "second"
 
 
+@pytest.mark.real
 def test_nothing_is_moved_through_a_link_that_was_removed_before(
     repo: Repo, tmp_path: Path
 ) -> None:
@@ -227,6 +230,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize("finding,script,name", REFUSED.values(), ids=REFUSED.keys())
 def test_changed_file_is_refused_and_stays(
     repo: Repo, finding: Finding, script: str, name: str
@@ -266,6 +270,7 @@ GIT_SETTINGS = {
 }
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize(
     "finding,action,script,name", GIT_SETTINGS.values(), ids=GIT_SETTINGS.keys()
 )
@@ -289,7 +294,7 @@ NESTED = {
 }
 
 
-@pytest.mark.thorough
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize("script,name", NESTED.values(), ids=NESTED.keys())
 def test_unsafe_repository_is_excluded_from_git_and_reported_once(
     repo: Repo, script: str, name: str
@@ -305,6 +310,7 @@ def test_unsafe_repository_is_excluded_from_git_and_reported_once(
     assert check.excluded == set()
 
 
+@pytest.mark.real
 def test_set_uid_file_stays_without_its_bits(repo: Repo) -> None:
     check = check_of(repo)
     modes = {"a/s": 0o4755, "g": 0o2711, "other/.git/x": 0o4755, ".git/x": 0o6755}
@@ -315,6 +321,7 @@ def test_set_uid_file_stays_without_its_bits(repo: Repo) -> None:
         assert stat.S_IMODE((repo.path / name).stat().st_mode) == mode & 0o777
 
 
+@pytest.mark.real
 def test_linked_work_tree_refuses_what_the_user_may_have_done_in_another_one(repo: Repo) -> None:
     linked = repo.path.parent / "linked"
     repo.git("worktree", "add", "-q", "--detach", str(linked))
@@ -352,6 +359,7 @@ def test_folder_without_repository_is_checked_too(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.real
 def test_what_can_not_be_removed_is_refused(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     check = check_of(repo)
     repo.write(".mcp.json", "x")
@@ -363,12 +371,14 @@ def test_what_can_not_be_removed_is_refused(repo: Repo, monkeypatch: pytest.Monk
     assert check.run(PLACE) == [Handled(Finding.CLI_SETTINGS, Action.REFUSED, (".mcp.json",))]
 
 
+@pytest.mark.real
 def test_tree_that_takes_too_long_is_refused(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     check = check_of(repo)
     monkeypatch.setattr(tree_walk, "_MOST_SECONDS", -1.0)
     assert check.run(PLACE) == [Handled(Finding.TOO_LARGE, Action.REFUSED, ())]
 
 
+@pytest.mark.real
 def test_tree_that_was_not_known_at_the_start_loses_nothing(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -379,6 +389,7 @@ def test_tree_that_was_not_known_at_the_start_loses_nothing(
     assert (repo.path / "rooda-config.yml").exists()
 
 
+@pytest.mark.real
 def test_files_with_hard_links_are_counted(repo: Repo) -> None:
     assert check_of(repo).hard_link_count == 0
     outside = repo.path.parent / "outside"
@@ -389,6 +400,7 @@ def test_files_with_hard_links_are_counted(repo: Repo) -> None:
     assert check.hard_links == ("linked",)
 
 
+@pytest.mark.real
 def test_links_are_not_followed(repo: Repo) -> None:
     outside = repo.path.parent / "outside"
     outside.mkdir()
@@ -398,7 +410,7 @@ def test_links_are_not_followed(repo: Repo) -> None:
     assert (outside / ".mcp.json").read_text() == "x"
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_hundred_thousand_files_take_seconds(tmp_path: Path) -> None:
     for number in range(1000):
         folder = tmp_path / "tree" / f"{number // 50}" / f"{number}"

@@ -175,7 +175,7 @@ def rows_of(*trials: Trial, interrupts: Interrupts | None = None) -> dict[str, R
     return {one.name: one for one in results.rows}
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_trials_find_out_that_a_careless_rooda_breaks_the_promises(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -188,7 +188,7 @@ def test_trials_find_out_that_a_careless_rooda_breaks_the_promises(
     assert "destroyed: good" in rows["destroys work"].found, "there was no second iteration"
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_trials_of_the_sandbox_find_out_that_there_is_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -205,6 +205,7 @@ def test_trials_of_the_sandbox_find_out_that_there_is_none(
     assert rows["sandbox: sockets"].found == "socket: reached"
 
 
+@pytest.mark.real
 def test_promises_of_the_sandbox_cannot_be_made_without_bubblewrap(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,7 +219,7 @@ def test_promises_of_the_sandbox_cannot_be_made_without_bubblewrap(
     assert all("needs bubblewrap, which is not installed" in one.found for one in rows.values())
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_rooda_that_never_ends_is_a_broken_promise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scratches, "PATIENCE", 1.5)
     replace_rooda(monkeypatch, "import sys, time\n'version' in sys.argv or time.sleep(600)")
@@ -227,7 +228,7 @@ def test_rooda_that_never_ends_is_a_broken_promise(monkeypatch: pytest.MonkeyPat
     assert "rooda had not ended after" in one.found
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_machine_that_is_too_busy_is_no_broken_promise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scratches, "PATIENCE", 0.5)
     monkeypatch.setattr(scratches, "_TOO_SLOW", 0.2)
@@ -237,6 +238,7 @@ def test_machine_that_is_too_busy_is_no_broken_promise(monkeypatch: pytest.Monke
     assert "this machine is too busy" in one.found
 
 
+@pytest.mark.real
 def test_trial_without_its_agent_is_an_error_with_what_rooda_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -246,6 +248,7 @@ def test_trial_without_its_agent_is_an_error_with_what_rooda_said(
     assert "cannot start" in one.found
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("error", [ValueError("a bug"), TrialFailed("a bug"), OSError("a bug")])
 def test_trial_that_crashes_is_a_row_and_the_others_go_on(error: Exception) -> None:
     def crash(_: Scratch) -> Evidence:
@@ -282,7 +285,7 @@ def test_promise_that_the_system_cannot_support_is_not_tried(
     assert all("not on this system" in one.found for one in rows.values())
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_interrupt_ends_the_trials_and_leaves_nothing(tmp_path: Path) -> None:
     mark = tmp_path / "at-work"
 

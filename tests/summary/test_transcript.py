@@ -50,7 +50,6 @@ def test_a_line_that_is_no_event_has_a_mark() -> None:
     assert found == "One.\n[note] {broken\n"
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("start", [b"{", b"x"])
 def test_the_memory_is_bounded(start: bytes) -> None:
     piece = b"y" * 1024 * 1024

@@ -76,7 +76,7 @@ def test_a_missing_transcript_and_one_of_an_old_record(tmp_path: Path) -> None:
     assert read(tmp_path, iteration(2), night()).is_gone
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_huge_transcript_is_read_in_bounded_memory(tmp_path: Path) -> None:
     event = line(VOICES[0].uses("Bash", {"command": "y" * 1_000_000})[0])
     found = words(tmp_path, event * 60, iteration(1, adapter="claude"))

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
-from hypothesis import settings
 
 from rooda.cli.commands.run import run
 from rooda.config import file_reader
@@ -43,10 +42,6 @@ from rooda.prompts.parts import PHASES
 
 # The four phases of a procedure, for use in flow style: f"{{p: {{{FOUR}}}}}".
 FOUR = ", ".join(f"{phase}: [{{content: words}}]" for phase in PHASES)
-
-
-# No deadline, because the machine may be slow; a few dozen examples take well under a second.
-PROPERTY = settings(deadline=None, max_examples=60)
 
 
 def brief_id(value: object) -> str:

@@ -167,10 +167,10 @@ def repository(folder: Path, *options: str) -> Repo:
     return repo
 
 
-def some_slow(kinds: Iterable[str], *quick: str) -> list[Any]:
-    """Return parameters of which all but the quick ones are slow."""
-    slow = pytest.mark.slow
-    return [kind if kind in quick else pytest.param(kind, marks=slow) for kind in kinds]
+def some_long(kinds: Iterable[str], *quick: str) -> list[Any]:
+    """Return parameters of which the third ring has all but the quick ones."""
+    long = pytest.mark.long
+    return [kind if kind in quick else pytest.param(kind, marks=long) for kind in kinds]
 
 
 def walk(top: Path) -> Walk:

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rooda.ralph import skeleton
+from support import rings
 from support.gitwork import GitWork, git_work
+from support.in_process import run_in_process
 from support.workspace import Finished, Running, Workspace
 
 RALPH = Path(sysconfig.get_path("scripts")) / "ralph"
@@ -58,7 +60,9 @@ class Ralphs(GitWork):
     def ralph(
         self, *args: str, env: Mapping[str, str | None] | None = None, within: str = "."
     ) -> Finished:
-        """Run ralph to its end."""
+        """Run ralph to its end: in this process in the first ring, else as installed."""
+        if rings.is_first():
+            return run_in_process("ralph", args, self.path / within, self.environ(env))
         return self.begin_ralph(*args, env=env, within=within).finish(30)
 
     def in_home(self, name: str, content: str) -> Path:

@@ -1,23 +1,16 @@
 """The plan of a run and its dry run in this process, for tests with tables of cases."""
 
 import os
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from rooda.cli.app import app
 from rooda.config.plan import Plan
 from rooda.config.prepare import Prepared, RunRequest, prepare
 from rooda.config.world import World
-from rooda.console import errors
 from rooda.console.flags import without_dry_run
-from rooda.process.interrupts import Interrupts
 from rooda.views.dry_run import render
-from support.workspace import PROCEDURE, Finished, Workspace
+from support.workspace import PROCEDURE, Workspace
 
 PHASES = ("observe", "orient", "decide", "act")
 TAG = "<promise>SUCCESS</promise>"
@@ -62,23 +55,3 @@ def listing(*folders: Path) -> dict[str, tuple[int, int]]:
     """Return each file and folder below, with its size and its time of change."""
     paths = [path for folder in folders for path in (folder, *folder.rglob("*"))]
     return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in paths}
-
-
-@dataclass(frozen=True)
-class Inside:
-    """Runs `rooda ARGS` in this process, for commands that start no agent."""
-
-    workspace: Workspace
-    monkeypatch: pytest.MonkeyPatch
-    capfd: pytest.CaptureFixture[str]
-
-    def __call__(self, *args: str) -> Finished:
-        self.monkeypatch.chdir(self.workspace.path)
-        environ = self.workspace.environ()
-        for name in [name for name in os.environ if name not in environ]:
-            self.monkeypatch.delenv(name)
-        self.monkeypatch.setenv("HOME", environ["HOME"])
-        started = time.monotonic()
-        code = errors.run(list(args), Interrupts(), app)
-        out, err = self.capfd.readouterr()
-        return Finished(code, out, err, time.monotonic() - started)

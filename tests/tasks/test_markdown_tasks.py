@@ -14,7 +14,7 @@ from rooda.tasks.markdown_tasks import (
     first_heading,
     tasks_in,
 )
-from support.config import PROPERTY
+from support.properties import examples
 
 OPEN, WIP, DONE = TaskStatus.OPEN, TaskStatus.IN_PROGRESS, TaskStatus.COMPLETE
 BLOCKED = TaskStatus.BLOCKED
@@ -424,7 +424,7 @@ MARKDOWN = st.lists(
 ).map("".join)
 
 
-@PROPERTY
+@examples(60)
 @given(MARKDOWN)
 def test_names_of_any_plan_are_short_single_lines(text: str) -> None:
     for task in tasks_in(text):

@@ -101,7 +101,6 @@ def test_later_recorded_output_replaces_an_earlier_one_of_the_same_runner() -> N
         assert counts(read_outputs(agent.data, b"", verify.data)) == counts(verify.read())
 
 
-@pytest.mark.thorough
 def test_read_outputs_uses_only_the_last_megabytes_of_each_output() -> None:
     noise = (b"compiling" * 100 + b"\n") * (LIMIT // 900)
     assert counts(read_outputs(noise + PYTEST.encode(), JEST.encode() + noise)) == (3, 2, 1, 0)

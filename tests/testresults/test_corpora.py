@@ -157,6 +157,7 @@ DECORATIONS: dict[str, Callable[[str], str]] = {
 }
 
 
+@pytest.mark.real
 @each_row("name", DECORATIONS)
 def test_decorations_of_agents_and_log_viewers_do_not_change_the_counts(name: str) -> None:
     for output in printed_outputs():
@@ -305,7 +306,7 @@ def test_details_of_a_replaced_run_are_dropped() -> None:
 # -- truncated outputs -----------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_truncated_output_raises_no_error() -> None:
     for output in printed_outputs():
         text = output.text
@@ -320,7 +321,6 @@ def test_truncated_first_line_is_ignored() -> None:
     assert read_bytes(line + b"\n" * 5, limit=25) is None
 
 
-@pytest.mark.thorough
 def test_read_uses_only_the_last_megabytes_of_a_text() -> None:
     noise = f"{'compiling ' * 100}\n" * 5_000
     assert read(PASSING_PYTEST + noise) is None

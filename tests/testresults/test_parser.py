@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rooda.testresults.parser import Parser
@@ -11,6 +11,7 @@ from rooda.testresults.read import read, read_bytes
 from rooda.testresults.registry import PARSERS
 from rooda.testresults.results import TestStatus
 from support.outputs import RECORDED, counts
+from support.properties import examples
 from support.runner_cases import CASES, Case
 from support.tables import each_row
 
@@ -126,8 +127,8 @@ def test_arbitrary_bytes_raise_no_error(data: bytes) -> None:
     read_bytes(data)
 
 
-@pytest.mark.slow
-@settings(max_examples=300)
+@pytest.mark.real
+@examples(300)
 @given(st.lists(st.one_of(PIECES, st.text(max_size=20)), max_size=30), st.sampled_from("\n \r"))
 def test_any_mixture_of_lines_gives_consistent_counts_and_no_error(
     pieces: list[str], joint: str

@@ -4,10 +4,11 @@ import re
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rooda.text.controls import StreamCleaner, clean
+from support.properties import examples
 from support.tables import each_row
 
 # Characters that must never reach a terminal: C0 except tab and newline, DEL, C1, and those that
@@ -51,7 +52,7 @@ def clean_pieces(pieces: list[bytes]) -> str:
 
 
 @given(text=FINISHED, cuts=CUTS)
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @example(text="\x1b[1mbold\x1b[0m", cuts=[1, 2, 3])
 @example(text="\x1b]0;title\x07text", cuts=[1, 5])
 @example(text="\x9b31mred", cuts=[2, 3])
@@ -61,20 +62,20 @@ def test_cleaning_in_pieces_equals_cleaning_the_whole_text(text: str, cuts: list
 
 
 @given(text=HOSTILE, cuts=CUTS)
-@settings(deadline=None, max_examples=200)
+@examples(200)
 def test_broken_sequences_leave_no_control_characters(text: str, cuts: list[int]) -> None:
     assert not CONTROL.search(clean_pieces(cut(text.encode(), cuts)))
     assert not CONTROL.search(clean(text))
 
 
 @given(data=st.binary(max_size=200), cuts=CUTS)
-@settings(deadline=None)
+@examples()
 def test_arbitrary_bytes_leave_no_control_characters(data: bytes, cuts: list[int]) -> None:
     assert not CONTROL.search(clean_pieces(cut(data, cuts)))
 
 
 @given(text=st.lists(WORDS | st.sampled_from(["\n", "\t"])).map("".join), cuts=CUTS)
-@settings(deadline=None)
+@examples()
 def test_readable_text_is_unchanged(text: str, cuts: list[int]) -> None:
     assert clean_pieces(cut(text.encode(), cuts)) == text
 
@@ -134,6 +135,7 @@ def test_unterminated_sequence_holds_back_a_bounded_amount() -> None:
     assert not CONTROL.search(shown)
 
 
+@pytest.mark.real
 @each_row("piece", [4096, 262_144])
 @each_row(
     "unit",
@@ -141,7 +143,6 @@ def test_unterminated_sequence_holds_back_a_bounded_amount() -> None:
      "\x9b0", "\x90\x1b", "\x07", "\x1b ", "é"],
     ids=ascii,
 )  # fmt: skip
-@pytest.mark.timeout(20)  # quadratic time would take minutes
 def test_hostile_megabyte_is_cleaned_in_linear_time(unit: str, piece: int) -> None:
     data = (unit * 1_000_000)[:1_000_000].encode()
     shown = clean_pieces([data[at : at + piece] for at in range(0, len(data), piece)])

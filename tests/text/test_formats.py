@@ -3,11 +3,12 @@
 import json
 import tracemalloc
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rooda.text.formats import MOST_JSON_PARTS, parse_json
-from support.config import PROPERTY
+from support.properties import examples
 from support.tables import each_row
 
 JSON = st.recursive(
@@ -17,14 +18,15 @@ JSON = st.recursive(
 )
 
 
-@PROPERTY
+@examples(60)
 @given(JSON)
 def test_valid_json_is_parsed(value: object) -> None:
     assert parse_json(json.dumps(value)) == value
     assert parse_json(json.dumps(value, ensure_ascii=False).encode()) == value
 
 
-@PROPERTY
+@pytest.mark.real
+@examples(60)
 @given(st.text(alphabet='{}[]",:\\u0123456789eE+-.\ud800 \n') | st.text() | st.binary())
 def test_parse_json_never_raises(text: str | bytes) -> None:
     parse_json(text)

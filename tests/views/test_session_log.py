@@ -178,6 +178,7 @@ def without_times(text: str) -> str:
     return re.sub(r"(Duration: )\S+|(?<= in )[\d.]+s", r"\1TIME", text)
 
 
+@pytest.mark.real
 def test_run_writes_its_blocks_around_the_output_of_its_agents(workspace: Workspace) -> None:
     described = PROCEDURE.replace("  work:\n", "  work:\n    description: Mend the roof\n")
     workspace.config(described)
@@ -202,7 +203,7 @@ def test_run_writes_its_blocks_around_the_output_of_its_agents(workspace: Worksp
     assert (folder / "session.log").stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_resumed_run_appends_to_the_same_log(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agents("echo one", HANGS, f"echo two; {SUCCESS}")
     running = nursery.start(workspace, "work", "--ai-cmd", command)
@@ -221,7 +222,7 @@ def test_resumed_run_appends_to_the_same_log(workspace: Workspace, nursery: Nurs
     assert "Total Iterations: 2\nSuccessful: 2\nFailed: 0\n" in after.rpartition("SESSION")[2]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize("attack", ["rm $f", "rm $f; mkdir $f", "rm $f; mkfifo $f"])
 def test_session_log_that_an_agent_deletes_or_replaces_does_not_stop_the_run(
     workspace: Workspace, attack: str

@@ -24,7 +24,6 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-@pytest.mark.thorough
 def test_the_list_has_the_runs_of_all_work_trees_those_at_work_first(machine: Machine) -> None:
     machine.keep("ledger", night(ended_at=at(600)), good_rows(2))
     machine.keep("tabq", at_work(run=AT_WORK, started_at=at(-90000)), good_rows(3))
@@ -84,7 +83,6 @@ def test_a_run_shows_its_iterations_plots_words_and_keys(machine: Machine) -> No
     talk_to(machine.app(place), look)
 
 
-@pytest.mark.thorough
 def test_new_words_and_iterations_appear_and_the_end_is_shown_without_a_key(
     machine: Machine,
 ) -> None:
@@ -113,7 +111,6 @@ def test_new_words_and_iterations_appear_and_the_end_is_shown_without_a_key(
     talk_to(machine.app(place), look)
 
 
-@pytest.mark.thorough
 def test_a_run_whose_process_was_killed_is_shown_as_interrupted(machine: Machine) -> None:
     gone = at_work(pid=os.getpid(), pid_started=1.0)
     place = machine.keep("tabq", gone, good_rows(2))
@@ -126,7 +123,7 @@ def test_a_run_whose_process_was_killed_is_shown_as_interrupted(machine: Machine
     talk_to(machine.app(place), look)
 
 
-@pytest.mark.thorough
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_every_size_of_terminal_shows_all_screens(machine: Machine, size: tuple[int, int]) -> None:
     place = machine.keep("tabq", night(), [*good_rows(30), failed(31, "verify", "no")], "words\n")
@@ -153,7 +150,6 @@ def test_every_size_of_terminal_shows_all_screens(machine: Machine, size: tuple[
     talk_to(machine.app(place), look, size)
 
 
-@pytest.mark.thorough
 def test_enter_shows_one_iteration_and_escape_goes_back(machine: Machine) -> None:
     place = machine.keep("tabq", night(), good_rows(3))
 
@@ -170,7 +166,6 @@ def test_enter_shows_one_iteration_and_escape_goes_back(machine: Machine) -> Non
     talk_to(machine.app(place), look)
 
 
-@pytest.mark.thorough
 def test_an_iteration_that_is_gone_is_said_to_be(machine: Machine) -> None:
     place = machine.keep("tabq", night(), good_rows(1))
 
@@ -183,7 +178,6 @@ def test_an_iteration_that_is_gone_is_said_to_be(machine: Machine) -> None:
     talk_to(machine.app(place), look)
 
 
-@pytest.mark.thorough
 def test_a_mouse_click_chooses_a_row_and_a_double_click_opens_it(machine: Machine) -> None:
     place = machine.keep("tabq", night(), good_rows(3))
 
@@ -200,7 +194,6 @@ def test_a_mouse_click_chooses_a_row_and_a_double_click_opens_it(machine: Machin
     talk_to(machine.app(place), look)
 
 
-@pytest.mark.thorough
 def test_the_fleet_and_the_keys_have_a_screen(machine: Machine) -> None:
     async def look(pilot: Pilot[int]) -> None:
         await until_seen(pilot, "No run is at work")
@@ -228,7 +221,6 @@ def test_quit_ends_the_view_with_exit_code_0(machine: Machine, key: str) -> None
 # -- steering ----------------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
 def test_a_note_is_written_for_the_next_prompt(machine: Machine) -> None:
     place = machine.keep("tabq", night(), good_rows(1))
 
@@ -245,7 +237,6 @@ def test_a_note_is_written_for_the_next_prompt(machine: Machine) -> None:
     talk_to(machine.app(place), look)
 
 
-@pytest.mark.thorough
 def test_a_note_that_is_refused_says_why(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     place = machine.keep("tabq", night(), good_rows(1))
     monkeypatch.setattr("rooda.engine.telling.MOST", 0)
@@ -258,7 +249,6 @@ def test_a_note_that_is_refused_says_why(machine: Machine, monkeypatch: pytest.M
     talk_to(machine.app(place), look)
 
 
-@pytest.mark.thorough
 def test_stop_says_why_it_can_not_stop_a_run(machine: Machine) -> None:
     place = machine.keep("tabq", at_work(), good_rows(1))  # its process holds no lock
 
@@ -283,7 +273,6 @@ HOSTILE = (
 )
 
 
-@pytest.mark.thorough
 def test_markup_and_control_codes_of_an_agent_are_text(machine: Machine) -> None:
     headline = "[red]red[/] [@click=app.quit]click[/] \x1b[31mx\x1b[0m [/]"
     row = iteration(1, headline=headline)
@@ -304,7 +293,6 @@ def test_markup_and_control_codes_of_an_agent_are_text(machine: Machine) -> None
     talk_to(machine.app(place), look, (160, 40))
 
 
-@pytest.mark.thorough
 def test_names_of_folders_are_text(machine: Machine) -> None:
     name = "[red]\x1b[31mr\udcff"  # not UTF-8, and with a control code
     place = machine.keep(name, night(), good_rows(1))
@@ -342,7 +330,6 @@ def test_words_are_kept_within_limits(machine: Machine) -> None:
     talk_to(app, look)
 
 
-@pytest.mark.thorough
 def test_words_stay_where_the_user_has_scrolled_to(machine: Machine) -> None:
     place = machine.keep("tabq", at_work(), good_rows(1), "".join(f"line {n}\n" for n in range(99)))
     app = machine.app(place)
@@ -362,7 +349,7 @@ def test_words_stay_where_the_user_has_scrolled_to(machine: Machine) -> None:
     talk_to(app, look)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_record_of_1000_iterations_and_a_log_of_100_mb_stay_fluid(machine: Machine) -> None:
     rows = [iteration(number, results(number)) for number in range(1, 1001)]
     place = machine.keep("tabq", at_work(), rows)

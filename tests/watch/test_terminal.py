@@ -14,7 +14,7 @@ from support.tmux import Tmux
 from support.workspace import Workspace, alive, wait_for
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.real,
     pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
 ]
 

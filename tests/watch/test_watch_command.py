@@ -16,38 +16,36 @@ from rooda.watch.app import WatchApp
 from rooda.watch.sources import RunPlace
 from rooda.workspace.known_trees import known_trees
 from support.children import Nursery
+from support.finished import Rooda
 from support.gitrepo import git
 from support.nights import RUN, night
 from support.recorded import HANGS, refused
-from support.surface import Inside
 from support.watched import Machine, good_rows
 from support.workspace import Workspace
 
 
 @pytest.fixture
-def rooda(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Inside:
-    return Inside(workspace, monkeypatch, capfd)
+def rooda(workspace: Workspace) -> Rooda:
+    return workspace.inside
 
 
 def opened(machine: Machine, folder: Path, name: str | None = None) -> RunPlace | None:
     return place_to_open(World(folder, machine.environ), name, Masker())
 
 
-def test_watch_without_a_terminal_is_refused_with_one_message(rooda: Inside) -> None:
+def test_watch_without_a_terminal_is_refused_with_one_message(rooda: Rooda) -> None:
     refused(rooda("watch"), "`rooda watch` needs a terminal", "rooda follow")
 
 
 def test_watch_on_a_terminal_that_can_not_move_its_cursor_is_refused(
-    rooda: Inside, monkeypatch: pytest.MonkeyPatch
+    rooda: Rooda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", "dumb")
     refused(rooda("watch"), "`rooda watch` needs a terminal")
 
 
 def test_watch_without_its_extra_names_the_command_that_installs_it(
-    rooda: Inside, monkeypatch: pytest.MonkeyPatch
+    rooda: Rooda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = importlib.util.find_spec
 
@@ -59,7 +57,7 @@ def test_watch_without_its_extra_names_the_command_that_installs_it(
 
 
 def test_watch_starts_the_view_and_returns_its_exit_code(
-    workspace: Workspace, rooda: Inside, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, rooda: Rooda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[WatchApp] = []
 
@@ -99,7 +97,7 @@ def test_a_record_that_is_not_in_the_list_of_work_trees_is_added(tmp_path: Path)
     assert known_trees(machine.environ) == [place.tree]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_the_run_at_work_in_this_folder_is_opened_and_can_be_stopped(
     workspace: Workspace, nursery: Nursery, tmp_path: Path
 ) -> None:
@@ -118,6 +116,7 @@ def test_the_run_at_work_in_this_folder_is_opened_and_can_be_stopped(
     assert running.finish().code == 130
 
 
+@pytest.mark.real
 def test_a_folder_without_a_fleet_says_why_there_is_nothing_to_see(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,8 +129,8 @@ def test_a_folder_without_a_fleet_says_why_there_is_nothing_to_see(
     assert "pip install 'rooda[fleet]'" in fleet()(200)
 
 
-@pytest.mark.thorough
-def test_the_table_of_the_fleet_is_that_of_rooda_fleet(workspace: Workspace, rooda: Inside) -> None:
+@pytest.mark.real
+def test_the_table_of_the_fleet_is_that_of_rooda_fleet(workspace: Workspace, rooda: Rooda) -> None:
     git(workspace.path, "init", "-q", "-b", "main")
     git(workspace.path, "config", "user.name", "me")
     git(workspace.path, "config", "user.email", "me@localhost")

@@ -14,8 +14,6 @@ from support.children import until
 from support.gitwork import GitWork
 from support.webwork import Answer, Site, web, work_with_a_run
 
-pytestmark = pytest.mark.thorough
-
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -187,6 +185,7 @@ def test_page_is_read_only(site: Site, paths: list[str]) -> None:
     refused(site.exchange(body), 405)
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "path",
     [
@@ -317,7 +316,7 @@ def test_server_listens_on_loopback_alone(site: Site) -> None:
             assert connection.connect_ex((address.partition("%")[0], site.port)) != 0
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_token_is_in_the_printed_line_alone_and_new_at_each_start(
     site: Site, work: GitWork
 ) -> None:

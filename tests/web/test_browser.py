@@ -11,7 +11,8 @@ from support.gitwork import GitWork, git_work
 from support.webwork import obedient_run, web
 from support.workspace import Workspace
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.real
+
 
 ADVICE = "rooda web"
 

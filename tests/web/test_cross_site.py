@@ -13,7 +13,8 @@ from support.browser import REBOUND, chromium, tab
 from support.gitwork import GitWork
 from support.webwork import Site, web, work_with_a_run
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.real
+
 
 SECRET = "words-that-only-the-owner-may-read"
 

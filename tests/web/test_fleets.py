@@ -37,7 +37,7 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path, {"SOME_TOKEN": SECRET})
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_fleet_of_the_folder_has_a_table_without_secrets(
     machine: Machine, repository: Path
 ) -> None:
@@ -52,7 +52,7 @@ def test_fleet_of_the_folder_has_a_table_without_secrets(
     assert SECRET not in page
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_database_that_is_broken_is_named(machine: Machine, repository: Path) -> None:
     (repository / ".git" / "rooda" / "fleet.sqlite").write_bytes(b"no database" * 1000)
     (table,) = Fleets(machine.sources, repository).tables()
@@ -60,7 +60,7 @@ def test_database_that_is_broken_is_named(machine: Machine, repository: Path) ->
     assert "can&#39;t be used" in fragments.fleet_page([table])
 
 
-@pytest.mark.thorough
+@pytest.mark.git
 def test_without_the_extra_there_is_no_fleet(
     machine: Machine, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,6 +68,7 @@ def test_without_the_extra_there_is_no_fleet(
     assert not Fleets(machine.sources, repository).are_there()
 
 
+@pytest.mark.git
 def test_repository_without_a_database_is_no_fleet_and_gets_none(
     machine: Machine, tmp_path: Path
 ) -> None:

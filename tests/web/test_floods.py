@@ -13,7 +13,8 @@ from support.children import until
 from support.gitwork import GitWork
 from support.webwork import Site, obedient_run, web, work_with_a_run
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.real
+
 
 WORDS = "words of the agent"
 

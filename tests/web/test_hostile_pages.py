@@ -17,7 +17,8 @@ from support.hostile_nights import keep_hostile_night
 from support.webwork import Site, obedient_run, web
 from support.workspace import Workspace
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.real
+
 
 # A claude whose words, tool calls, file names and files are hostile.
 AGENT = r"""

@@ -90,6 +90,7 @@ def test_words_of_a_run_at_work_come_first_and_its_iteration_is_at_work(machine:
     assert "; iteration 2 is at work" in page
 
 
+@pytest.mark.real
 def test_iteration_shows_words_files_tests_verify_and_what_the_agent_printed(
     machine: Machine,
 ) -> None:
@@ -111,6 +112,7 @@ def _key(cards: list[str], project: str) -> str:
     return next(card for card in cards if f"<bdi>{project}</bdi>" in card).partition("/")[0]
 
 
+@pytest.mark.real
 def test_iteration_with_a_huge_transcript_names_the_command_that_shows_it(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +123,7 @@ def test_iteration_with_a_huge_transcript_names_the_command_that_shows_it(
     assert f"rooda show {RUN} 1 --output" in page
 
 
+@pytest.mark.real
 def test_iteration_shows_the_end_of_a_long_transcript(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +138,7 @@ def test_iteration_shows_the_end_of_a_long_transcript(
     assert "line 900\n" not in transcript
 
 
+@pytest.mark.real
 def test_report_and_its_file_show_the_run(machine: Machine) -> None:
     address = machine.good_run()
     page, file = asked(machine, f"/api/report/{address}", f"/api/download/{address}")
@@ -185,6 +189,7 @@ def test_record_that_is_broken_is_named(machine: Machine) -> None:
     assert (runs.status, run.status) == (200, 404)
 
 
+@pytest.mark.real
 def test_hostile_texts_are_text_on_every_page(machine: Machine) -> None:
     tree = machine.tree("<img src=x onerror=alert(1)>")
     rows = [
@@ -207,6 +212,7 @@ def test_hostile_texts_are_text_on_every_page(machine: Machine) -> None:
         assert all(re.fullmatch(r"#[\w/-]+|/api/download/[\w/-]+", one) for one in targets), targets
 
 
+@pytest.mark.real
 def test_secrets_are_masked_on_every_page(machine: Machine) -> None:
     machine.more["SOME_TOKEN"] = SECRET
     tree = machine.tree("shop")

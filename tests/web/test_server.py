@@ -17,8 +17,6 @@ from rooda.web.server import listen, serve
 from support.nights import iteration, results
 from support.web import Machine, write_log
 
-pytestmark = pytest.mark.thorough
-
 
 @dataclass
 class Served:

@@ -14,8 +14,6 @@ import pytest
 
 from support.workspace import ROODA, Workspace
 
-pytestmark = pytest.mark.thorough
-
 
 @contextmanager
 def started(workspace: Workspace, *words: str) -> Iterator[subprocess.Popen[str]]:
@@ -34,6 +32,7 @@ def started(workspace: Workspace, *words: str) -> Iterator[subprocess.Popen[str]
             process.kill()
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda one: one.name)
 def test_page_is_there_until_a_signal_and_names_the_tunnel(
     workspace: Workspace, number: signal.Signals
@@ -75,6 +74,7 @@ def test_port_in_use_gets_one_message_if_the_user_chose_it(workspace: Workspace)
     assert "Traceback" not in done.err
 
 
+@pytest.mark.real
 def test_missing_extra_is_named_with_the_command_that_installs_it(workspace: Workspace) -> None:
     script = (
         "import sys; sys.modules['uvicorn'] = None\n"

@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from rooda.workspace.branches import Branches, is_branch_name
 from rooda.workspace.git import Git
 from rooda.workspace.tools import Tools
 from support.gitrepo import repository
 
 
+@pytest.mark.real
 def test_names_that_git_would_refuse_or_read_as_something_else_are_no_branches(
     tmp_path: Path,
 ) -> None:

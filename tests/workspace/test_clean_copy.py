@@ -43,6 +43,7 @@ def copied(top: Path) -> dict[str, str]:
     return found
 
 
+@pytest.mark.real
 def test_submodule_is_copied_with_its_tracked_files(top: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     git(other, "init", "-q")
@@ -57,6 +58,7 @@ def test_submodule_is_copied_with_its_tracked_files(top: Path, tmp_path: Path) -
     assert found == {"lib/lib.txt": "changed"}
 
 
+@pytest.mark.real
 def test_files_outside_of_a_sparse_checkout_come_from_the_index(top: Path) -> None:
     for name in ("a/one", "b/two"):
         (top / name).parent.mkdir()
@@ -68,6 +70,7 @@ def test_files_outside_of_a_sparse_checkout_come_from_the_index(top: Path) -> No
     assert copied(top) == {"a/one": "a/one", "b/two": "b/two"}
 
 
+@pytest.mark.real
 def test_odd_names_and_content_are_copied_and_no_filter_runs(top: Path) -> None:
     (top / ".gitattributes").write_text("*.big filter=big\n")
     git(top, "config", "filter.big.clean", "cat > /dev/null; echo pointer")
@@ -81,10 +84,12 @@ def test_odd_names_and_content_are_copied_and_no_filter_runs(top: Path) -> None:
     assert found == {name: f"content of {name}" for name in names}
 
 
+@pytest.mark.real
 def test_empty_repository_has_an_empty_copy(top: Path) -> None:
     assert copied(top) == {}
 
 
+@pytest.mark.git
 def test_only_copies_of_the_same_work_tree_are_removed(top: Path, tmp: Path) -> None:
     other = top.parent / "other-project"
     with clean_folder(other) as kept:
@@ -126,6 +131,7 @@ def write_index(top: Path, *entries: tuple[int, str, bytes]) -> None:
     (top / ".git/index").write_bytes(index + hashlib.sha1(index, usedforsecurity=False).digest())
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize(
     "name",
     [
@@ -152,6 +158,7 @@ def test_name_that_git_does_not_allow_is_refused_and_writes_nothing(
     assert victim.read_text() == "the user's"
 
 
+@pytest.mark.real
 def test_file_is_not_written_through_a_link_of_the_copy(top: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -162,6 +169,7 @@ def test_file_is_not_written_through_a_link_of_the_copy(top: Path, tmp_path: Pat
     assert not [*outside.iterdir()]
 
 
+@pytest.mark.real
 def test_file_behind_a_link_of_a_submodule_is_not_read(top: Path, tmp_path: Path) -> None:
     secret = tmp_path / "private"
     secret.mkdir()

@@ -29,6 +29,7 @@ def test_folder_stands_for_its_files_unless_it_contains_others(
     assert covering(names, others) == paths
 
 
+@pytest.mark.real
 def test_list_survives_being_saved_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
     repo = repository(tmp_path / "work")
     odd = os.fsdecode(b"\xff\n")

@@ -9,6 +9,8 @@ from rooda.workspace.snapshots.patches import patches
 from rooda.workspace.tools import Tools
 from support.gitrepo import git
 
+pytestmark = pytest.mark.real
+
 
 def tree(folder: Path) -> str:
     git(folder, "add", "-A")
@@ -41,7 +43,6 @@ def test_each_pair_gets_the_beginning_of_its_difference(tmp_path: Path) -> None:
     assert any(line.endswith("xxx [...]") for line in whole.lines)
 
 
-@pytest.mark.thorough
 def test_pairs_after_a_missing_tree_have_none(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     empty = tree(tmp_path)

@@ -155,6 +155,7 @@ print(oct((top / "dir").stat().st_mode), oct((top / "dir/deep").stat().st_mode))
 """
 
 
+@pytest.mark.real
 def test_folders_that_the_agent_closed_are_open_again(tree: Path, tmp_path: Path) -> None:
     """Also for a user for whom the modes of files count."""
     (tmp_path / "kept").mkdir()

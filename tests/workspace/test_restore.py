@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from rooda.workspace.git import GitError
@@ -16,6 +16,7 @@ from rooda.workspace.snapshots.restore import RestorePlan, plan_restore
 from rooda.workspace.snapshots.snapshot_refs import SnapshotNotes, message, read_notes
 from rooda.workspace.tree_changes import Changes, Difference
 from support.gitrepo import Repo, Walk, compare, repository, walk
+from support.properties import examples
 from support.tables import each_row
 
 
@@ -63,6 +64,7 @@ def delete_blocking_file(repo: Repo) -> None:
 # -- restore and undo ----------------------------------------------------------------------
 
 
+@pytest.mark.real
 def test_restore_and_undo_bring_back_the_exact_tree(repo: Repo) -> None:
     snapshots = repo.open()
     before = walk(repo.path)
@@ -90,6 +92,7 @@ def test_restore_and_undo_bring_back_the_exact_tree(repo: Repo) -> None:
     assert repo.git_files() == git_before
 
 
+@pytest.mark.real
 def test_changes_after_a_restore_are_relative_to_the_restored_tree(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -100,6 +103,7 @@ def test_changes_after_a_restore_are_relative_to_the_restored_tree(repo: Repo) -
     assert snapshots.take("r1", "2").changes == Changes(modified=("src/main.c",))
 
 
+@pytest.mark.real
 def test_restore_in_another_process_needs_only_the_repository(repo: Repo) -> None:
     before = walk(repo.path)
     repo.open().take("r1", "0")
@@ -117,6 +121,7 @@ def times_of(repo: Repo) -> dict[str, int]:
     return {name: (repo.path / name).lstat().st_ctime_ns for name in walk(repo.path)}
 
 
+@pytest.mark.real
 def test_restore_of_the_current_tree_does_nothing(repo: Repo) -> None:
     snapshots = repo.open()
     first = snapshots.take("r1", "0")
@@ -127,6 +132,7 @@ def test_restore_of_the_current_tree_does_nothing(repo: Repo) -> None:
     assert times_of(repo) == times
 
 
+@pytest.mark.real
 def test_restore_of_an_unknown_snapshot_is_refused(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -141,6 +147,7 @@ def test_restore_of_an_unknown_snapshot_is_refused(repo: Repo) -> None:
 # -- permissions ---------------------------------------------------------------------------
 
 
+@pytest.mark.real
 def test_private_files_stay_private(repo: Repo) -> None:
     expected = {0o600: 0o600, 0o640: 0o640, 0o644: 0o644, 0o444: 0o444, 0o700: 0o600}
     for now in expected:
@@ -159,7 +166,7 @@ def test_private_files_stay_private(repo: Repo) -> None:
 MODES = (0o600, 0o640, 0o644, 0o755, 0o700, 0o750, 0o444, 0o664, 0o666)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_permissions_come_back_exactly(repo: Repo) -> None:
     """Of deleted files, of changed ones, and of those with other permissions and the same bytes."""
     there = [repo.path / f"{what}/{now:o}" for what in ("gone", "changed", "same") for now in MODES]
@@ -188,6 +195,7 @@ def test_forged_permissions_of_other_files_are_ignored(name: str) -> None:
     assert read_notes(message("title", notes).decode()).modes == (("good", 0o600),)
 
 
+@pytest.mark.real
 def test_restored_program_is_executable_for_each_reader(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -200,6 +208,7 @@ def test_restored_program_is_executable_for_each_reader(repo: Repo) -> None:
 # -- what a restore keeps ------------------------------------------------------------------
 
 
+@pytest.mark.real
 def test_files_outside_of_the_snapshot_are_kept(repo: Repo) -> None:
     snapshots = repo.open(largest=50)
     snapshots.take("r1", "0")
@@ -212,6 +221,7 @@ def test_files_outside_of_the_snapshot_are_kept(repo: Repo) -> None:
     assert (repo.path / "nested/x").read_text() == "x\n"
 
 
+@pytest.mark.real
 def test_file_that_the_snapshot_skipped_is_not_taken_for_new(repo: Repo) -> None:
     snapshots = repo.open("src", largest=50)
     repo.write("large", "x" * 100)
@@ -225,7 +235,7 @@ def test_file_that_the_snapshot_skipped_is_not_taken_for_new(repo: Repo) -> None
     assert restored.left_out == ("../large", "../nested/x")
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_newly_ignored_file_is_saved_before_it_is_overwritten(repo: Repo) -> None:
     repo.write("notes", "then")
     snapshots = repo.open()
@@ -240,6 +250,7 @@ def test_newly_ignored_file_is_saved_before_it_is_overwritten(repo: Repo) -> Non
     assert (repo.path / "notes").read_text() == "now"
 
 
+@pytest.mark.real
 def test_ignored_file_survives_a_restore_that_removes_the_rule(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -253,6 +264,7 @@ def test_ignored_file_survives_a_restore_that_removes_the_rule(repo: Repo) -> No
     assert walk(repo.path) == changed
 
 
+@pytest.mark.real
 def test_undo_deletes_restored_files_even_if_they_are_ignored(
     repo: Repo,
 ) -> None:
@@ -268,6 +280,7 @@ def test_undo_deletes_restored_files_even_if_they_are_ignored(
     assert walk(repo.path) == changed
 
 
+@pytest.mark.real
 def test_file_that_cannot_be_saved_is_not_overwritten(repo: Repo) -> None:
     repo.write("data", "small")
     snapshots = repo.open(largest=50)
@@ -280,6 +293,7 @@ def test_file_that_cannot_be_saved_is_not_overwritten(repo: Repo) -> None:
     assert restored.left_out == ("data",)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("kind", ["ignored file below", "ignored file", "link away"])
 def test_ignored_file_or_link_in_the_way_is_kept(repo: Repo, tmp_path: Path, kind: str) -> None:
     repo.write("place/file" if kind != "ignored file below" else "place", "then")
@@ -304,7 +318,7 @@ def test_ignored_file_or_link_in_the_way_is_kept(repo: Repo, tmp_path: Path, kin
     assert list(elsewhere.iterdir()) == []
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize(
     "make", [os.mkfifo, lambda path: (path / "void" / "deeper").mkdir(parents=True)]
 )
@@ -320,6 +334,7 @@ def test_pipe_or_empty_folder_in_the_way_is_replaced(
     assert restored.left_out == ()
 
 
+@pytest.mark.real
 def test_folder_of_the_caller_stays_even_if_it_is_empty(repo: Repo) -> None:
     snapshots = repo.open("src")
     shutil.rmtree(repo.path / "src")
@@ -338,6 +353,7 @@ def test_folder_of_the_caller_stays_even_if_it_is_empty(repo: Repo) -> None:
     assert not (repo.path / "other").exists()
 
 
+@pytest.mark.real
 def test_submodule_is_kept_and_named(repo: Repo, tmp_path: Path) -> None:
     library = repository(tmp_path / "library")
     library.write("lib.c", "1")
@@ -354,6 +370,7 @@ def test_submodule_is_kept_and_named(repo: Repo, tmp_path: Path) -> None:
     assert (repo.path / "second/lib.c").read_text() == "1"
 
 
+@pytest.mark.real
 def test_restore_writes_the_exact_bytes_whatever_the_user_s_git_converts(repo: Repo) -> None:
     repo.git("config", "filter.lfs.clean", "sed s/.*/pointer/")
     repo.git("config", "filter.lfs.smudge", "false")
@@ -548,29 +565,29 @@ BATCHES = st.lists(st.lists(OPERATIONS, min_size=1, max_size=5), min_size=1, max
 QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @given(batches=BATCHES, target=st.integers(0, 4))
-@settings(max_examples=3, deadline=None, suppress_health_check=QUIET)
+@examples(3, suppress_health_check=QUIET)
 def test_some_trees_can_be_restored_exactly(
     original: Repo, batches: list[list[tuple[str, str, bytes | str]]], target: int
 ) -> None:
     check(original, batches, target)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.timeout(300)
 @given(batches=BATCHES, target=st.integers(0, 4))
-@settings(max_examples=30, deadline=None, suppress_health_check=QUIET)
+@examples(30, suppress_health_check=QUIET)
 def test_any_tree_can_be_restored_exactly(
     original: Repo, batches: list[list[tuple[str, str, bytes | str]]], target: int
 ) -> None:
     check(original, batches, target)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.timeout(300)
 @given(batches=MORE, target=st.integers(0, 4))
-@settings(max_examples=30, deadline=None, suppress_health_check=QUIET)
+@examples(30, suppress_health_check=QUIET)
 def test_ignore_rules_may_change_at_any_time_and_no_file_is_lost(
     original: Repo, batches: list[list[tuple[str, str, bytes | str]]], target: int
 ) -> None:

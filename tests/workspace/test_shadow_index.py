@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rooda.iteration.tracker import FileChangeTracker
@@ -24,6 +24,7 @@ from rooda.workspace.tools import Tools
 from rooda.workspace.tree_changes import Changes, TreeScan
 from support.children import until
 from support.faults import powerless
+from support.properties import examples
 
 
 @pytest.fixture
@@ -144,11 +145,13 @@ def check_no_change(scans: Snapshots, top: Path, script: str) -> None:
     assert after.tree == before.tree
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize("script, found", CHANGES.values(), ids=CHANGES)
 def test_each_kind_of_change_is_detected(top: Path, script: str, found: Changes) -> None:
     check_change(scans_of(top), top, script, found)
 
 
+@pytest.mark.real
 def test_deleted_folder_reports_its_files_as_deleted(top: Path) -> None:
     everything = (".gitignore", "link", "notes", *SRC)
     assert changed(top, "rm -r .gitignore link notes src") == Changes(deleted=everything)
@@ -174,12 +177,13 @@ NO_CHANGES = {
 }
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize("script", NO_CHANGES.values(), ids=NO_CHANGES)
 def test_other_events_are_no_change(top: Path, script: str) -> None:
     check_no_change(scans_of(top), top, script)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_changes_of_old_files_are_detected(tmp_path: Path) -> None:
     scripts = {**CHANGES, **{name: (script, None) for name, script in NO_CHANGES.items()}}
     tops = {name: filled(tmp_path / str(number) / "work") for number, name in enumerate(scripts)}
@@ -195,6 +199,7 @@ def test_changes_of_old_files_are_detected(tmp_path: Path) -> None:
             check_change(opened[name], tops[name], script, expected)
 
 
+@pytest.mark.real
 def test_sockets_are_skipped(top: Path) -> None:
     with socket.socket(socket.AF_UNIX) as server, contextlib.chdir(top):
         server.bind("socket")  # the whole path may be too long for a socket
@@ -202,11 +207,13 @@ def test_sockets_are_skipped(top: Path) -> None:
     assert everything(top) == (".gitignore", "link", "notes", *SRC)
 
 
+@pytest.mark.real
 def test_links_are_not_followed(top: Path) -> None:
     sh(top, "mkdir ../outside; ln -s ../outside out; ln -s . around; ln -s nothing nowhere")
     assert changed(top, "touch ../outside/x") == Changes()
 
 
+@pytest.mark.real
 def test_folder_itself_may_be_a_link(top: Path, tmp_path: Path) -> None:
     link = tmp_path / "shortcut"
     link.symlink_to(top)
@@ -224,7 +231,7 @@ git init -q empty
 """
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_changes_in_nested_repositories_are_detected(top: Path) -> None:
     sh(top, REPOSITORIES)
     script = "echo x >one/a; rm one/two/b; touch one/c one/two/c.o empty/e; git init -q src"
@@ -233,23 +240,26 @@ def test_changes_in_nested_repositories_are_detected(top: Path) -> None:
     )
 
 
+@pytest.mark.real
 def test_files_of_a_new_nested_repository_are_reported_one_by_one(top: Path) -> None:
     found = changed(top, REPOSITORIES)
     assert found == Changes(created=("one/a", "one/two/.gitignore", "one/two/b"))
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_commit_in_a_nested_repository_is_no_change(top: Path) -> None:
     sh(top, REPOSITORIES)
     commit = "git -C one -c user.name=x -c user.email=x commit -q --allow-empty -m b"
     assert changed(top, commit) == Changes()
 
 
+@pytest.mark.real
 def test_files_of_a_repository_in_place_of_a_file_are_reported_one_by_one(top: Path) -> None:
     found = changed(top, "rm notes; git init -q notes; touch notes/x")
     assert found == Changes(created=("notes/x",), deleted=("notes",))
 
 
+@pytest.mark.real
 def test_repository_that_git_refuses_is_scanned(top: Path) -> None:
     sh(top, "git init -q .; echo broken >.git/config")
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
@@ -259,6 +269,7 @@ def test_repository_that_git_refuses_is_scanned(top: Path) -> None:
     assert tracker.scan().changes == Changes(created=("new",))
 
 
+@pytest.mark.real
 def test_folder_without_a_repository_keeps_no_snapshots(top: Path) -> None:
     tracker = FileChangeTracker(top, run="run", keep=True)
     for name in ("0", "1", "2"):
@@ -270,16 +281,19 @@ def test_folder_without_a_repository_keeps_no_snapshots(top: Path) -> None:
 # -- ignore rules ----------------------------------------------------------------------------
 
 
+@pytest.mark.real
 def test_newly_ignored_file_is_not_reported_as_deleted(top: Path) -> None:
     hidden = changed(top, "echo notes >.gitignore; echo src >>.gitignore")
     assert hidden == Changes(modified=(".gitignore",))
 
 
+@pytest.mark.real
 def test_newly_ignored_and_deleted_file_is_reported_as_deleted(top: Path) -> None:
     found = changed(top, "rm notes src/run.sh; echo notes >.gitignore; echo src >>.gitignore")
     assert found == Changes(modified=(".gitignore",), deleted=("notes", "src/run.sh"))
 
 
+@pytest.mark.real
 def test_file_that_is_no_longer_ignored_counts_as_created(top: Path) -> None:
     sh(top, "touch old.log; cp -r src build")
     assert changed(top, "echo build/deep >.gitignore") == Changes(
@@ -287,17 +301,20 @@ def test_file_that_is_no_longer_ignored_counts_as_created(top: Path) -> None:
     )
 
 
+@pytest.mark.real
 def test_rules_of_a_folder_override_those_above_it(top: Path) -> None:
     sh(top, "mkdir -p a/b a/c; echo '!keep.log' >a/.gitignore; echo /b >>a/.gitignore")
     found = changed(top, "touch keep.log a/keep.log a/c/keep.log a/other.log a/b/x a/c/b")
     assert found == Changes(created=("a/c/b", "a/c/keep.log", "a/keep.log"))
 
 
+@pytest.mark.real
 def test_ignore_file_that_is_a_link_or_a_folder_is_skipped(top: Path) -> None:
     sh(top, "mv .gitignore rules; ln -s rules .gitignore; mkdir -p a/.gitignore")
     assert changed(top, "touch x.log a/y.log") == Changes(created=("a/y.log", "x.log"))
 
 
+@pytest.mark.real
 def test_ignore_rules_of_the_user_apply(top: Path, tmp_path: Path) -> None:
     (tmp_path / "ignore").write_text("*.tmp\n")
     (tmp_path / "config").write_text(f"[core]\n\texcludesFile = {tmp_path}/ignore\n")
@@ -311,6 +328,7 @@ def test_ignore_rules_of_the_user_apply(top: Path, tmp_path: Path) -> None:
 # -- large and unreadable files ------------------------------------------------------------
 
 
+@pytest.mark.real
 def test_large_file_is_compared_by_its_inode(top: Path) -> None:
     (top / "large").touch()
     os.truncate(top / "large", LARGEST + 1)
@@ -319,11 +337,13 @@ def test_large_file_is_compared_by_its_inode(top: Path) -> None:
     assert changed(top, "rm large") == Changes(deleted=("large",))
 
 
+@pytest.mark.real
 def test_largest_file_that_is_read(top: Path) -> None:
     assert changed(top, "touch notes", largest=10) == Changes()
     assert changed(top, "touch notes", largest=9) == Changes(modified=("notes",))
 
 
+@pytest.mark.real
 def test_scan_reads_a_bounded_number_of_bytes(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rules = len("*.log\nbuild/\n")
     sh(top, "rm -r src link notes; for name in a b c d; do printf 0123456789 >$name; done")
@@ -332,6 +352,7 @@ def test_scan_reads_a_bounded_number_of_bytes(top: Path, monkeypatch: pytest.Mon
     assert found == Changes(modified=("c", "d")), "without a read, a new date counts as a change"
 
 
+@pytest.mark.real
 def test_file_that_becomes_readable_has_not_changed(
     top: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -365,6 +386,7 @@ for name, step in steps.items():
 """
 
 
+@pytest.mark.real
 def test_unreadable_file_is_skipped_and_not_reported_as_deleted(top: Path) -> None:
     command = [*powerless(), sys.executable, "-c", LOCKED, str(top)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -382,7 +404,7 @@ def test_unreadable_file_is_skipped_and_not_reported_as_deleted(top: Path) -> No
 # -- files that change during a scan -------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_change_within_one_tick_of_the_clock_is_seen(top: Path) -> None:
     path = top / "src" / "deep" / "main.c"
     scans = scans_of(top)
@@ -408,7 +430,7 @@ CHANGES_DURING_A_SCAN = [
 ]
 
 
-@pytest.mark.thorough
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize("script", CHANGES_DURING_A_SCAN)
 @pytest.mark.parametrize("is_first", [True, False], ids=["first", "second"])
 def test_change_during_a_scan_does_not_corrupt_the_next_scan(
@@ -436,6 +458,7 @@ def test_change_during_a_scan_does_not_corrupt_the_next_scan(
 # -- cost of a scan ------------------------------------------------------------------------
 
 
+@pytest.mark.real
 def test_scan_stores_no_content(top: Path) -> None:
     scans = scans_of(top)
     scans.take(None)
@@ -447,6 +470,7 @@ def test_scan_stores_no_content(top: Path) -> None:
     assert {*done.stdout.split()} == {"tree"}
 
 
+@pytest.mark.real
 def test_next_process_deletes_the_trees_of_the_one_before(top: Path) -> None:
     scans = scans_of(top)
     trees = [scans.take(None).tree]
@@ -461,6 +485,7 @@ def test_next_process_deletes_the_trees_of_the_one_before(top: Path) -> None:
     assert again.take(None).changes == Changes()
 
 
+@pytest.mark.real
 def test_path_that_is_too_long_for_the_os_is_skipped(top: Path) -> None:
     name, opened = "d" * 250, [os.open(top, os.O_RDONLY)]
     for _ in range(20):
@@ -487,6 +512,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("script", DAMAGE.values(), ids=DAMAGE)
 def test_scan_repairs_what_an_agent_has_damaged(top: Path, script: str) -> None:
     scans = scans_of(top)
@@ -514,6 +540,7 @@ def test_changes_are_unknown_without_git_and_the_reason_is_reported(top: Path) -
 # -- the id of the tree --------------------------------------------------------------------
 
 
+@pytest.mark.real
 def test_tree_that_returns_to_earlier_content_has_the_earlier_id(top: Path) -> None:
     scans = scans_of(top)
     first = scans.take(None).tree
@@ -523,6 +550,7 @@ def test_tree_that_returns_to_earlier_content_has_the_earlier_id(top: Path) -> N
     assert first == scans.take(None).tree != second
 
 
+@pytest.mark.real
 def test_copy_made_in_another_order_has_the_same_tree(top: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     for path in sorted(top.rglob("*"), reverse=True):
@@ -603,8 +631,8 @@ def check_changes(top: Path, rounds: list[list[Step]]) -> None:
 ROUNDS = st.lists(st.lists(STEP, max_size=6), min_size=1, max_size=4)
 
 
-@pytest.mark.slow
-@settings(deadline=None, max_examples=50)
+@pytest.mark.real
+@examples(50)
 @given(rounds=ROUNDS)
 def test_any_changes_are_detected(
     tmp_path_factory: pytest.TempPathFactory, rounds: list[list[Step]]

@@ -14,7 +14,7 @@ from rooda.workspace.git import GitError
 from rooda.workspace.snapshots.snapshots import LARGEST, Snapshots
 from rooda.workspace.tools import Tools
 from rooda.workspace.tree_changes import Changes
-from support.gitrepo import Repo, Walk, compare, repository, some_slow, walk
+from support.gitrepo import Repo, Walk, compare, repository, some_long, walk
 
 Step = Callable[[Repo], object]
 
@@ -56,6 +56,7 @@ def changes_by(repo: Repo, step: Step, folder: str = "") -> Changes:
 # -- the content of a snapshot -------------------------------------------------------------
 
 
+@pytest.mark.real
 def test_snapshot_has_each_file_that_is_not_ignored(repo: Repo) -> None:
     snapshot = repo.open().take("r1", "0")
     assert repo.files_of(snapshot) == on_disk(repo)
@@ -65,6 +66,7 @@ def test_snapshot_has_each_file_that_is_not_ignored(repo: Repo) -> None:
     assert snapshot.trouble == ""
 
 
+@pytest.mark.real
 def test_ref_of_an_unchanged_tree_comes_with_the_next_change_or_at_the_end(repo: Repo) -> None:
     snapshots = repo.open()
     commits = [snapshots.take("r1", name).commit for name in ("0", "1", "2")]
@@ -82,7 +84,7 @@ def test_ref_of_an_unchanged_tree_comes_with_the_next_change_or_at_the_end(repo:
     assert _refs(repo) == {str(number): commit for number, commit in enumerate(commits)}
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_snapshots_without_a_ref_are_found_by_the_commits_of_the_record(repo: Repo) -> None:
     killed = repo.open()
     commit = killed.take("r1", "0").commit
@@ -105,10 +107,12 @@ def _refs(repo: Repo) -> dict[str, str]:
     return dict(line.split(" ") for line in found.splitlines())
 
 
+@pytest.mark.real
 def test_first_snapshot_has_no_changes(repo: Repo) -> None:
     assert repo.open().take("r1", "0").changes is None
 
 
+@pytest.mark.real
 def test_parents_of_a_snapshot_are_the_one_before_and_the_user_s_head(
     repo: Repo,
 ) -> None:
@@ -126,6 +130,7 @@ def test_parents_of_a_snapshot_are_the_one_before_and_the_user_s_head(
     assert second.head == head
 
 
+@pytest.mark.real
 def test_snapshot_without_a_run_leaves_no_ref(repo: Repo) -> None:
     snapshots = repo.open()
     before = snapshots.take(None)
@@ -137,6 +142,7 @@ def test_snapshot_without_a_run_leaves_no_ref(repo: Repo) -> None:
     assert snapshots.runs() == ()
 
 
+@pytest.mark.real
 def test_unchanged_tree_gives_the_same_commit(repo: Repo) -> None:
     snapshots = repo.open()
     first, second = snapshots.take("r1", "0"), snapshots.take("r1", "1")
@@ -146,6 +152,7 @@ def test_unchanged_tree_gives_the_same_commit(repo: Repo) -> None:
     assert snapshots.names("r1") == ("0", "1")
 
 
+@pytest.mark.real
 def test_new_commit_of_the_user_is_kept_even_without_changed_files(repo: Repo) -> None:
     snapshots = repo.open()
     first = snapshots.take("r1", "0")
@@ -156,7 +163,7 @@ def test_new_commit_of_the_user_is_kept_even_without_changed_files(repo: Repo) -
     assert head in repo.git("rev-list", "refs/rooda/r1/1").split()
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_snapshot_has_the_exact_bytes_whatever_the_user_s_git_converts(repo: Repo) -> None:
     repo.git("config", "core.autocrlf", "true")
     repo.git("config", "filter.upper.clean", "tr a-z A-Z")
@@ -179,8 +186,8 @@ def test_snapshot_has_the_exact_bytes_whatever_the_user_s_git_converts(repo: Rep
     assert repo.files_of(after)["x.txt"] == ("file", b"unix\n")
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("place", some_slow(["info", "home", "config"], "info"))
+@pytest.mark.real(rows=1)
+@pytest.mark.parametrize("place", some_long(["info", "home", "config"], "info"))
 def test_attributes_outside_of_the_tree_are_ignored(repo: Repo, place: str) -> None:
     attributes = {
         "info": repo.path / ".git" / "info" / "attributes",
@@ -196,6 +203,7 @@ def test_attributes_outside_of_the_tree_are_ignored(repo: Repo, place: str) -> N
     assert repo.files_of(repo.open().take("r1", "0"))["dos.txt"] == ("file", b"dos\r\n")
 
 
+@pytest.mark.real
 def test_tracked_file_is_kept_although_it_is_ignored(repo: Repo) -> None:
     repo.write("forced.o", "wanted")
     repo.git("add", "-f", "forced.o")
@@ -209,6 +217,7 @@ def test_tracked_file_is_kept_although_it_is_ignored(repo: Repo) -> None:
     assert snapshots.take("r1", "2").changes == Changes(modified=("later.o",))
 
 
+@pytest.mark.real
 def test_newly_ignored_file_is_neither_kept_nor_reported_as_deleted(repo: Repo) -> None:
     repo.write("noise/log", "1")
     snapshots = repo.open()
@@ -222,6 +231,7 @@ def test_newly_ignored_file_is_neither_kept_nor_reported_as_deleted(repo: Repo) 
     assert snapshots.take("r1", "2").changes == Changes()
 
 
+@pytest.mark.real
 def test_ignored_file_that_the_user_untracks_is_not_kept(repo: Repo) -> None:
     repo.write("forced.o", "wanted")
     repo.git("add", "-f", "forced.o")
@@ -233,7 +243,8 @@ def test_ignored_file_that_the_user_untracks_is_not_kept(repo: Repo) -> None:
     assert "forced.o" not in repo.files_of(after)
 
 
-@pytest.mark.parametrize("place", some_slow(["info", "home"], "info"))
+@pytest.mark.real(rows=1)
+@pytest.mark.parametrize("place", some_long(["info", "home"], "info"))
 def test_ignore_rules_of_the_user_apply(repo: Repo, place: str) -> None:
     rules = repo.path / ".git" / "info" / "exclude"
     if place == "home":
@@ -245,6 +256,7 @@ def test_ignore_rules_of_the_user_apply(repo: Repo, place: str) -> None:
     assert "x.private" not in repo.files_of(repo.open().take("r1", "0"))
 
 
+@pytest.mark.real
 def test_state_folder_of_rooda_is_in_no_snapshot(repo: Repo) -> None:
     repo.write(".gitignore", "!.rooda\n!.rooda/**\n")
     repo.write(".rooda/prompt.md", "1")
@@ -344,7 +356,7 @@ STEPS: dict[str, tuple[Step, Changes]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_changes_are_detected_by_content(repo: Repo, original: Repo) -> None:
     snapshots = repo.open()
     reported = {}
@@ -387,7 +399,8 @@ HISTORY: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("what", some_slow(HISTORY, "committed", "stashed", "conflict"))
+@pytest.mark.real(rows=1)
+@pytest.mark.parametrize("what", some_long(HISTORY, "committed", "stashed", "conflict"))
 def test_changes_match_the_disk_whatever_an_agent_does_with_git(repo: Repo, what: str) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -414,9 +427,10 @@ def on_disk(repo: Repo) -> Walk:
     }
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "what",
-    some_slow(
+    some_long(
         ["conflict", "rebase in progress", "locked index", "an orphan"], "rebase in progress"
     ),
 )
@@ -432,6 +446,7 @@ def test_first_snapshot_works_in_any_state_of_the_repository(repo: Repo, what: s
     assert repo.git_files() == git_before
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("content", ["", "x"])
 def test_repository_without_a_commit_has_no_head(tmp_path: Path, content: str) -> None:
     repo = repository(tmp_path / "repo")
@@ -448,6 +463,7 @@ def test_repository_without_a_commit_has_no_head(tmp_path: Path, content: str) -
     assert snapshots.commits_between(before.head, after.head) == 1
 
 
+@pytest.mark.real(rows=3)
 @pytest.mark.parametrize(
     "step",
     [
@@ -469,6 +485,7 @@ def test_snapshot_has_the_head_at_its_time(repo: Repo, step: str) -> None:
     assert snapshots.take("r1", "4").head == repo.git("rev-parse", "HEAD")
 
 
+@pytest.mark.real
 def test_commits_are_counted_however_the_history_was_rewritten(repo: Repo) -> None:
     snapshots = repo.open()
     before = snapshots.take("r1", "0").head
@@ -485,6 +502,7 @@ def test_commits_are_counted_however_the_history_was_rewritten(repo: Repo) -> No
     assert snapshots.commits_between("0" * 40, amended) == 0
 
 
+@pytest.mark.real
 def test_commit_that_an_agent_discards_stays_reachable(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -529,7 +547,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_any_file_name_is_reported_unchanged(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -550,6 +568,7 @@ def test_any_file_name_is_reported_unchanged(repo: Repo) -> None:
     assert walk(repo.path) == there
 
 
+@pytest.mark.real
 def test_names_are_relative_to_the_given_folder(repo: Repo) -> None:
     def step(repo: Repo) -> None:
         repo.write("a.txt", "x")
@@ -566,7 +585,7 @@ def test_names_are_relative_to_the_given_folder(repo: Repo) -> None:
 # -- skipped files -------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_untracked_file_over_50_mb_is_skipped_and_named(repo: Repo) -> None:
     assert LARGEST == 50 * 1024 * 1024
     snapshots = repo.open("src")
@@ -581,6 +600,7 @@ def test_untracked_file_over_50_mb_is_skipped_and_named(repo: Repo) -> None:
     assert 'Left out: "large"' in repo.git("show", "-s", "--format=%B", "refs/rooda/r1/1")
 
 
+@pytest.mark.real
 def test_changes_of_skipped_files_are_reported(repo: Repo) -> None:
     repo.write("small", "x")
     repo.write("large", "x" * 100)
@@ -603,6 +623,7 @@ def test_changes_of_skipped_files_are_reported(repo: Repo) -> None:
     ]
 
 
+@pytest.mark.real
 def test_large_tracked_file_is_kept(repo: Repo) -> None:
     repo.write("large", "x" * 100)
     repo.write("dangling", "x" * 100)
@@ -617,7 +638,7 @@ def test_large_tracked_file_is_kept(repo: Repo) -> None:
     assert repo.files_of(second)["large"] == ("file", b"y" * 100)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_nested_repository_is_skipped_and_named(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -628,6 +649,7 @@ def test_nested_repository_is_skipped_and_named(repo: Repo) -> None:
     assert after.changes == Changes()
 
 
+@pytest.mark.real
 def test_pipes_and_sockets_are_no_files(repo: Repo) -> None:
     def step(repo: Repo) -> None:
         os.mkfifo(repo.path / "pipe")
@@ -645,7 +667,7 @@ def test_pipes_and_sockets_are_no_files(repo: Repo) -> None:
 # -- submodules and work trees -------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_only_the_commit_of_a_submodule_counts(repo: Repo, tmp_path: Path) -> None:
     library = Repo(repository(tmp_path / "library").path, repo.environ)
     library.write("lib.c", "1")
@@ -665,6 +687,7 @@ def test_only_the_commit_of_a_submodule_counts(repo: Repo, tmp_path: Path) -> No
     assert after.left_out == ()
 
 
+@pytest.mark.real
 def test_run_in_a_submodule_uses_its_work_tree(repo: Repo, tmp_path: Path) -> None:
     library = repository(tmp_path / "library")
     library.write("lib.c", "1")
@@ -675,6 +698,7 @@ def test_run_in_a_submodule_uses_its_work_tree(repo: Repo, tmp_path: Path) -> No
     )
 
 
+@pytest.mark.real
 def test_linked_work_trees_have_their_own_snapshots(repo: Repo, tmp_path: Path) -> None:
     repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
     linked = Repo(tmp_path / "linked", repo.environ)
@@ -693,6 +717,7 @@ def test_linked_work_trees_have_their_own_snapshots(repo: Repo, tmp_path: Path) 
 # -- unusual repositories ------------------------------------------------------------------
 
 
+@pytest.mark.real
 def test_sha256_repository_works(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo", "--object-format=sha256")
     repo.write("a.txt", "x")
@@ -724,7 +749,8 @@ INDEXES: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("kind", some_slow(INDEXES, "split", "assume unchanged"))
+@pytest.mark.real(rows=1)
+@pytest.mark.parametrize("kind", some_long(INDEXES, "split", "assume unchanged"))
 def test_snapshot_matches_the_disk_whatever_the_user_s_index(repo: Repo, kind: str) -> None:
     repo.sh(INDEXES[kind])
     snapshots = repo.open()
@@ -738,6 +764,7 @@ def test_snapshot_matches_the_disk_whatever_the_user_s_index(repo: Repo, kind: s
     assert "src/main.c" in after.changes.modified
 
 
+@pytest.mark.real
 def test_stale_stat_data_of_the_user_s_index_is_not_trusted(repo: Repo) -> None:
     """Git rereads a file that is as old as its index, and so does rooda."""
     repo.commit_as_old()
@@ -747,6 +774,7 @@ def test_stale_stat_data_of_the_user_s_index_is_not_trusted(repo: Repo) -> None:
     assert repo.files_of(repo.open().take("r1", "0"))["a.txt"] == ("file", b"ALPHA\n")
 
 
+@pytest.mark.real
 def test_git_settings_of_the_user_change_nothing(repo: Repo) -> None:
     hooks = repo.path.parent / "hooks"
     hooks.mkdir()
@@ -797,6 +825,7 @@ def test_git_settings_of_the_user_change_nothing(repo: Repo) -> None:
     assert not marker.exists()
 
 
+@pytest.mark.real
 def test_git_variables_of_the_environment_are_ignored(repo: Repo, tmp_path: Path) -> None:
     other = repository(tmp_path / "other")
     other.write("theirs", "x")
@@ -831,6 +860,7 @@ def test_git_variables_of_the_environment_are_ignored(repo: Repo, tmp_path: Path
 # -- without a work tree -------------------------------------------------------------------
 
 
+@pytest.mark.real
 def test_no_snapshots_without_a_work_tree(repo: Repo, tmp_path: Path) -> None:
     bare = repository(tmp_path / "bare", "--bare")
     outside = tmp_path / "outside"
@@ -841,6 +871,7 @@ def test_no_snapshots_without_a_work_tree(repo: Repo, tmp_path: Path) -> None:
         assert not (folder / ".rooda").exists()
 
 
+@pytest.mark.real
 def test_no_snapshots_if_core_worktree_is_elsewhere(repo: Repo, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     repo.git("config", "core.worktree", str(tmp_path / "elsewhere"))
@@ -855,7 +886,7 @@ def test_no_snapshots_without_git(repo: Repo, tmp_path: Path) -> None:
 # -- refs ----------------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_snapshots_are_listed_in_order_and_deleted_by_run(repo: Repo) -> None:
     snapshots = repo.open()
     for run, name in (("a", "0"), ("a", "10"), ("a", "9"), ("a", "u1"), ("b", "0"), ("ab", "0")):
@@ -874,7 +905,7 @@ def test_snapshots_are_listed_in_order_and_deleted_by_run(repo: Repo) -> None:
     assert snapshots.names("a") == ("11",)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_git_gc_frees_deleted_snapshots(repo: Repo) -> None:
     snapshots = repo.open()
     repo.write("secret", "x" * 1000)
@@ -888,6 +919,7 @@ def test_git_gc_frees_deleted_snapshots(repo: Repo) -> None:
     assert snapshots.take("new", "1").changes == Changes()
 
 
+@pytest.mark.real
 def test_diff_of_two_snapshots_is_a_git_command(repo: Repo) -> None:
     snapshots = repo.open("src")
     snapshots.take("r1", "0")
@@ -900,6 +932,7 @@ def test_diff_of_two_snapshots_is_a_git_command(repo: Repo) -> None:
     assert "b.txt" not in done.stdout
 
 
+@pytest.mark.real
 def test_invalid_ref_name_is_no_snapshot(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -915,6 +948,7 @@ def test_invalid_ref_name_is_no_snapshot(repo: Repo) -> None:
     assert snapshots.names("r1") == ("0",)
 
 
+@pytest.mark.real
 def test_later_run_reuses_the_index_of_an_earlier_run(repo: Repo) -> None:
     repo.open().take("r1", "0")
     repo.write("a.txt", "between the runs")

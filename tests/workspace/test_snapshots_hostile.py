@@ -24,7 +24,7 @@ from rooda.workspace.tools import Tools
 from rooda.workspace.tree_changes import Changes
 from support.children import until
 from support.faults import powerless, small_disk
-from support.gitrepo import Repo, repository, some_slow, walk
+from support.gitrepo import Repo, repository, some_long, walk
 from support.workspace import Workspace, alive
 
 
@@ -90,7 +90,8 @@ DAMAGE: dict[str, str] = {
 QUICK = ("all deleted", "truncated index", "a pipe as HEAD", "hostile config")
 
 
-@pytest.mark.parametrize("kind", some_slow(DAMAGE, *QUICK))
+@pytest.mark.real(rows=1)
+@pytest.mark.parametrize("kind", some_long(DAMAGE, *QUICK))
 def test_snapshots_continue_whatever_an_agent_does_to_rooda_s_folder(repo: Repo, kind: str) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -111,7 +112,7 @@ def test_snapshots_continue_whatever_an_agent_does_to_rooda_s_folder(repo: Repo,
     assert not bait.is_dir() or list(bait.iterdir()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_later_run_starts_whatever_an_agent_left(repo: Repo, kind: str) -> None:
     repo.open().take("r1", "0")
@@ -120,6 +121,7 @@ def test_later_run_starts_whatever_an_agent_left(repo: Repo, kind: str) -> None:
     assert repo.files_of(repo.open().take("r2", "0")) == kept(repo)
 
 
+@pytest.mark.real
 def test_state_folder_that_is_a_link_is_refused(repo: Repo, tmp_path: Path) -> None:
     snapshots = repo.open()
     (tmp_path / "elsewhere").mkdir()
@@ -140,7 +142,8 @@ LOSS = {
 }
 
 
-@pytest.mark.parametrize("damage", some_slow(LOSS, "all", "moved"))
+@pytest.mark.real(rows=1)
+@pytest.mark.parametrize("damage", some_long(LOSS, "all", "moved"))
 def test_deleted_refs_of_snapshots_are_restored(repo: Repo, damage: str) -> None:
     snapshots = repo.open()
     for number in range(3):
@@ -157,6 +160,7 @@ def test_deleted_refs_of_snapshots_are_restored(repo: Repo, damage: str) -> None
     assert snapshots.take("r1", "4").trouble == ""
 
 
+@pytest.mark.real
 def test_refs_that_vanish_while_nothing_changes_are_restored(repo: Repo) -> None:
     snapshots = repo.open()
     commit = snapshots.take("r1", "0").commit
@@ -167,6 +171,7 @@ def test_refs_that_vanish_while_nothing_changes_are_restored(repo: Repo) -> None
     assert found.splitlines() == [f"{number} {commit}" for number in range(3)]
 
 
+@pytest.mark.real
 def test_snapshots_continue_after_all_earlier_ones_are_lost(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -185,6 +190,7 @@ def test_snapshots_continue_after_all_earlier_ones_are_lost(repo: Repo) -> None:
     repo.git("fsck", "--strict")
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("outer", [False, True], ids=["alone", "within another repository"])
 def test_deleted_repository_is_an_error_and_nothing_is_written(
     tmp_path: Path, *, outer: bool
@@ -215,6 +221,7 @@ def test_deleted_repository_is_an_error_and_nothing_is_written(
     assert repo.git_files() == new, "the run did not start in this repository"
 
 
+@pytest.mark.real
 def test_conflicting_ref_is_an_error_that_names_it(repo: Repo) -> None:
     snapshots = repo.open()
     repo.git("update-ref", "refs/rooda/r1", "HEAD")
@@ -224,6 +231,7 @@ def test_conflicting_ref_is_an_error_that_names_it(repo: Repo) -> None:
     assert snapshots.take("r1", "0").commit is not None
 
 
+@pytest.mark.real
 def test_foreign_refs_below_refs_rooda_are_ignored(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -265,6 +273,7 @@ def taken(repo: Repo, *before: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.real
 def test_unreadable_file_is_skipped_and_named(repo: Repo) -> None:
     before = powerless()
     repo.write("secret", "x").chmod(0)
@@ -276,6 +285,7 @@ def test_unreadable_file_is_skipped_and_named(repo: Repo) -> None:
     assert names == [".gitignore", "src/main.c", "untracked.txt"]
 
 
+@pytest.mark.real
 def test_name_that_git_refuses_is_skipped_and_named(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -289,6 +299,7 @@ def test_name_that_git_refuses_is_skipped_and_named(repo: Repo) -> None:
     assert len(after.changes.created) == 21
 
 
+@pytest.mark.real
 def test_entry_that_git_refuses_does_not_affect_the_others(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -301,6 +312,7 @@ def test_entry_that_git_refuses_does_not_affect_the_others(repo: Repo) -> None:
     assert after.changes == Changes(created=tuple(f"new/{number}" for number in range(5)))
 
 
+@pytest.mark.real
 def test_many_bytes_are_added_by_several_git_commands(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +322,7 @@ def test_many_bytes_are_added_by_several_git_commands(
     assert repo.files_of(repo.open().take("r1", "0")) == kept(repo)
 
 
+@pytest.mark.real
 def test_pipe_that_would_block_git_is_an_error_that_names_it(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -321,7 +334,7 @@ def test_pipe_that_would_block_git_is_an_error_that_names_it(repo: Repo) -> None
     assert snapshots.take("r1", "2").changes == Changes(modified=("a.txt",))
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("name", [".gitattributes", ".gitignore", ".gitmodules"])
 def test_garbage_in_a_file_that_git_reads_is_no_error(repo: Repo, name: str) -> None:
     snapshots = repo.open()
@@ -332,7 +345,7 @@ def test_garbage_in_a_file_that_git_reads_is_no_error(repo: Repo, name: str) -> 
     assert name in (*after.changes.created, *after.changes.modified)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_nothing_is_written_through_a_link(repo: Repo, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -349,6 +362,7 @@ def test_nothing_is_written_through_a_link(repo: Repo, tmp_path: Path) -> None:
     assert (elsewhere / "main.c").read_text() == "not in the work tree"
 
 
+@pytest.mark.real
 def test_forged_commit_message_does_no_harm(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -363,7 +377,7 @@ def test_forged_commit_message_does_no_harm(repo: Repo) -> None:
 # -- the machine ---------------------------------------------------------------------------
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 @pytest.mark.parametrize("place", [".git/objects", ".git/refs"])
 def test_read_only_repository_is_an_error_and_nothing_changes(repo: Repo, place: str) -> None:
     before = powerless()
@@ -383,7 +397,7 @@ def test_read_only_repository_is_an_error_and_nothing_changes(repo: Repo, place:
     assert (repo.git_files(), walk(repo.path)) == (git_before, files)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_full_disk_is_an_error_and_nothing_changes(repo: Repo) -> None:
     repo.write("data", random.Random(1).randbytes(300_000))
     workspace = Workspace(repo.path, Path(repo.environ["HOME"]))
@@ -405,6 +419,7 @@ def test_full_disk_is_an_error_and_nothing_changes(repo: Repo) -> None:
     assert same == "same\n", done.stderr
 
 
+@pytest.mark.real
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_work_tree_of_another_user_is_an_error_with_git_s_advice(repo: Repo) -> None:
     for path in (repo.path, repo.path / ".git"):
@@ -429,7 +444,7 @@ def fake_git(folder: Path, body: str) -> str:
     return f"{folder}:{os.environ['PATH']}"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_ctrl_c_at_the_terminal_does_not_reach_git(repo: Repo, tmp_path: Path) -> None:
     note = tmp_path / "sessions"
     note_session = f"{sys.executable} -ISc 'import os; print(os.getsid(0))' >> '{note}'"
@@ -440,6 +455,7 @@ def test_ctrl_c_at_the_terminal_does_not_reach_git(repo: Repo, tmp_path: Path) -
     assert os.getsid(0) not in sessions
 
 
+@pytest.mark.real
 def test_git_never_asks_a_question(repo: Repo, tmp_path: Path) -> None:
     note = tmp_path / "environment"
     repo.environ["PATH"] = fake_git(tmp_path / "bin", f"env > '{note}'; cat <&0 > /dev/null &")
@@ -450,7 +466,7 @@ def test_git_never_asks_a_question(repo: Repo, tmp_path: Path) -> None:
     assert found["GIT_OPTIONAL_LOCKS"] == "0"
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_git_that_hangs_is_stopped_and_not_retried(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -466,6 +482,7 @@ def test_git_that_hangs_is_stopped_and_not_retried(
     until(lambda: not alive(int(pid)), "the end of the git that hung")
 
 
+@pytest.mark.real
 def test_error_of_git_is_one_line_without_control_codes(repo: Repo, tmp_path: Path) -> None:
     body = r"printf 'fatal: \033[2Jone\n\ttwo %01000d\n' 5 >&2; exit 128"
     repo.environ["PATH"] = fake_git(tmp_path / "bin", body)
@@ -495,7 +512,7 @@ for number in range(10_000):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("seed", range(4))
 def test_snapshots_survive_a_kill_at_any_moment(repo: Repo, seed: int) -> None:
     chance = random.Random(seed)
@@ -540,7 +557,8 @@ REPLACED: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("kind", some_slow(REPLACED, "a link as .git", "a common folder elsewhere"))
+@pytest.mark.real(rows=1)
+@pytest.mark.parametrize("kind", some_long(REPLACED, "a link as .git", "a common folder elsewhere"))
 def test_nothing_is_written_to_a_repository_that_took_the_place_of_the_first(
     repo: Repo, tmp_path: Path, kind: str
 ) -> None:
@@ -563,6 +581,7 @@ def test_nothing_is_written_to_a_repository_that_took_the_place_of_the_first(
         assert walk(repo.path / ".git") == here, "nor to the new one at the same place"
 
 
+@pytest.mark.real
 def test_changes_are_still_found_after_the_repository_was_replaced(repo: Repo) -> None:
     tracker = FileChangeTracker(repo.path, Tools(repo.environ), run="r", keep=True)
     tracker.snapshot("0")

@@ -44,6 +44,7 @@ def refs_of(repo: Path) -> list[str]:
     return git(repo, "for-each-ref", "--format=%(refname)").splitlines()
 
 
+@pytest.mark.real
 def test_the_record_of_a_new_run_has_its_task_and_its_batch(repo: Path) -> None:
     place, tools, _ = place_of(repo)
     batch = Batch("night", git(repo, "rev-parse", "HEAD"), "main", ("--ai-cmd", "agent"))
@@ -89,7 +90,7 @@ def test_git_gets_no_secret_value_of_a_flag(
     assert (found.batch.flags, found.left_out) == (kept, left_out)
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_without_the_rows_there_are_no_records(repo: Path) -> None:
     place, tools, _ = place_of(repo)
 
@@ -108,6 +109,7 @@ def test_without_the_rows_there_are_no_records(repo: Path) -> None:
         add_tasks(place, Batch("night", "x"), TASKS, tools, fail_without_git)
 
 
+@pytest.mark.real
 def test_the_base_is_a_commit_and_its_branch(repo: Path) -> None:
     _, _, here = place_of(repo)
     first = git(repo, "rev-parse", "HEAD")
@@ -124,12 +126,14 @@ def test_the_base_is_a_commit_and_its_branch(repo: Path) -> None:
             find_base(here, wrong)
 
 
+@pytest.mark.real
 def test_a_repository_without_a_commit_says_so(tmp_path: Path) -> None:
     git(tmp_path / "new", "init", "-q")
     with pytest.raises(InvalidInput, match="no commit yet"):
         find_base(Git(tmp_path / "new", Tools()), None)
 
 
+@pytest.mark.real
 def test_a_commit_that_other_machines_lack_is_refused(repo: Path, tmp_path: Path) -> None:
     git(tmp_path / "hub.git", "init", "-q", "--bare")
     git(repo, "remote", "add", "origin", str(tmp_path / "hub.git"))
@@ -143,6 +147,7 @@ def test_a_commit_that_other_machines_lack_is_refused(repo: Path, tmp_path: Path
     check_is_shared(place_of(repo)[0], here, [git(repo, "rev-parse", "HEAD")])
 
 
+@pytest.mark.real
 def test_a_config_file_that_slots_do_not_see_is_found(repo: Path) -> None:
     _, _, here = place_of(repo)
     file = repo / "rooda-config.yml"

@@ -17,6 +17,8 @@ from rooda.workspace.tools import Tools
 from support.fleetwork import changes_since, fingerprint, user_repository
 from support.gitrepo import Repo
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture
 def user(tmp_path: Path) -> Repo:
@@ -100,7 +102,6 @@ def test_a_conflict_with_the_branch_itself_names_the_branch(user: Repo) -> None:
     assert found.line == "conflict with night: a.txt"
 
 
-@pytest.mark.slow
 def test_a_run_that_does_not_pass_the_check_is_left_out(user: Repo, tmp_path: Path) -> None:
     before = fingerprint(user)
     log = tmp_path / "log"
@@ -135,7 +136,6 @@ def test_a_branch_that_is_checked_out_anywhere_is_refused(user: Repo, tmp_path: 
     assert not user.git("branch", "--list", "rooda")
 
 
-@pytest.mark.slow
 def test_a_branch_that_moves_meanwhile_is_not_overwritten(user: Repo) -> None:
     add_branch(user, "night", {"n.txt": "night\n"})
     add_branch(user, "theirs", {"t.txt": "theirs\n"}, "night")

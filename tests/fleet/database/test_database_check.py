@@ -28,7 +28,7 @@ def test_a_database_is_looked_at_and_left_as_it_is(url: str) -> None:
     assert tables_of(url) == before
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_user_who_may_make_no_tables_is_told(postgres: Postgres) -> None:
     url = postgres.database()
     engine = engine_for(url)

@@ -14,7 +14,7 @@ from rooda.fleet.run_model import Batch, FleetTask
 from support.postgres import Postgres
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_worker_that_is_halted_in_a_transaction_can_be_declared_dead(postgres: Postgres) -> None:
     url = postgres.database()
     store, halted = FleetStore(url), FleetDatabase(url)

@@ -82,6 +82,7 @@ def note(user: Repo, name: str) -> Path:
     return path
 
 
+@pytest.mark.real
 def test_a_run_gets_one_pull_request_however_often_it_is_finished(
     user: Repo, tmp_path: Path
 ) -> None:
@@ -104,11 +105,13 @@ def test_a_run_gets_one_pull_request_however_often_it_is_finished(
     assert changes_since(before, user) == []
 
 
+@pytest.mark.real
 def test_a_pull_request_that_gh_made_before_it_failed_is_found(user: Repo) -> None:
     note(user, "dies")
     assert finish(user).number == 7
 
 
+@pytest.mark.real
 def test_a_fleet_whose_remote_is_on_a_server_needs_no_second_push(
     user: Repo, tmp_path: Path
 ) -> None:
@@ -117,7 +120,7 @@ def test_a_fleet_whose_remote_is_on_a_server_needs_no_second_push(
     assert not list((tmp_path / "hosting.git/refs/heads").iterdir())
 
 
-@pytest.mark.thorough
+@pytest.mark.real
 def test_a_failure_is_a_reason_in_words_without_credentials(user: Repo, tmp_path: Path) -> None:
     refusing = note(user, "refuses")
     with pytest.raises(NotFinished, match="HTTP 403") as caught:

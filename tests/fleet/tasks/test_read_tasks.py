@@ -196,6 +196,7 @@ def test_headings_with_one_name_or_without_words_are_mistakes(tmp_path: Path) ->
     ]
 
 
+@pytest.mark.git
 @pytest.mark.parametrize(
     "title, name",
     [

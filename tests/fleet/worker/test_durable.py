@@ -103,7 +103,7 @@ def turn(run: str, number: int = 1, **more: Any) -> Turn:
     return Turn("project", run, number, **more)
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 def test_a_turn_runs_once_and_its_results_are_json(engines: Engines) -> None:
     engines.start("a", turn("x"), turn("x"), turn("y"), turn("x", 2))
     for name in ("ended-x-1", "ended-x-2", "ended-y-1"):
@@ -120,7 +120,7 @@ def test_a_turn_runs_once_and_its_results_are_json(engines: Engines) -> None:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 def test_a_killed_process_is_replaced_in_the_step_where_it_was(engines: Engines) -> None:
     pid = engines.start("a", turn("held-x"))
     engines.wait_for("began-a-held-x-two")
@@ -133,7 +133,7 @@ def test_a_killed_process_is_replaced_in_the_step_where_it_was(engines: Engines)
     assert engines.log == ["a held-x 1 one", "b held-x 1 two", "b held-x 1 three"]
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 def test_the_step_of_a_woken_owner_is_refused(engines: Engines) -> None:
     pid = engines.start("a", turn("held-x"))
     engines.wait_for("began-a-held-x-two")
@@ -154,7 +154,7 @@ def test_the_step_of_a_woken_owner_is_refused(engines: Engines) -> None:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 def test_a_process_that_is_alive_keeps_its_turn(engines: Engines) -> None:
     engines.start("a", turn("held-x"))
     engines.wait_for("began-a-held-x-two")
@@ -166,7 +166,7 @@ def test_a_process_that_is_alive_keeps_its_turn(engines: Engines) -> None:
     assert engines.log == [f"a held-x 1 {step}" for step in ("one", "two", "three")]
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 def test_a_turn_that_was_given_to_a_process_without_its_knowledge_is_not_lost(
     engines: Engines,
 ) -> None:
@@ -181,7 +181,7 @@ def test_a_turn_that_was_given_to_a_process_without_its_knowledge_is_not_lost(
     assert engines.log == [f"a x 1 {step}" for step in ("one", "two", "three")]
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 def test_a_process_has_one_turn_at_a_time_of_the_queues_whose_labels_it_has(
     engines: Engines,
 ) -> None:
@@ -202,7 +202,7 @@ def test_a_process_has_one_turn_at_a_time_of_the_queues_whose_labels_it_has(
     assert engines.status("project/z/1") == "ENQUEUED"
 
 
-@pytest.mark.slow
+@pytest.mark.real(rows=1)
 def test_pickled_rows_run_no_code(engines: Engines, tmp_path: Path) -> None:
     engines.start("a", turn("x"))
     engines.wait_for("ended-x-1")

@@ -13,7 +13,7 @@ from rooda.fleet.worker.supervisor import Worker
 from support.fleet import Fleet
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_the_words_of_a_slot_process_reach_the_user_through_the_worker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
