@@ -36,6 +36,9 @@ from support.tables import each_row
         ('agent -H "Cookie: a=abc" x', 'agent -H "Cookie: ..." x'),
         ("agent '-HAuthorization=Bearer abc' x", "agent '-HAuthorization=..."),
         ("curl -u me:abc --user=me:abc x", "curl -u me:... --user=me:... x"),
+        ("curl -ume:abc -u'me:abc' x", "curl -ume:... -u'me:...' x"),
+        ("git clone https://abcdefghij0123456789@host/x", "git clone https://...@host/x"),
+        ("git clone ssh://git@host/x", "git clone ssh://git@host/x"),
         ("docker run --user 1000:1000 --path x", None),
         (
             """agent --mcp '{"env": {"API_KEY": "a b"}, "x": 1}'""",

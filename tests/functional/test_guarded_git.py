@@ -8,6 +8,7 @@ and keep its time limits.
 import os
 import shutil
 import signal
+import subprocess
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -131,6 +132,40 @@ def test_resume_commits_only_to_the_repository_in_which_the_run_started(work: Gi
     done = there.rooda("resume", "-n", "3", "--commit", "--git-dirty", "commit")
     assert done.code == 2, done.err
     assert there.subjects()[-1] == "work: iteration 3"
+
+
+# What leads git to the repository `other`, although `.git` is a folder in its place.
+LED_ELSEWHERE = {
+    "link in place of the refs": "rm -r .git/refs; ln -s {other}/refs .git/refs",
+    "link in place of rooda's refs": "rm -r .git/refs/rooda; ln -s {other}/refs .git/refs/rooda",
+    "link in place of the objects": "rm -r .git/objects; ln -s {other}/objects .git/objects",
+    "link in place of the index": "rm .git/index; ln -s {other}/index .git/index",
+    "commondir": "echo {other} > .git/commondir",
+    "copy": "rm -r .git; cp -a {other} .git",
+}
+
+
+@pytest.mark.real(rows=2)
+@pytest.mark.parametrize("way", LED_ELSEWHERE)
+def test_resume_and_restore_write_nothing_to_a_repository_that_git_was_led_to(
+    work: GitWork, way: str
+) -> None:
+    other = GitWork(work.path.parent / "other", work.home)
+    other.path.mkdir()
+    other.git("init", "-q", "-b", "main")
+    other.write("a", "x")
+    other.commit()
+    assert work.work(work.agent("date +%N >> kept.txt"), "--max-iterations", "1").code == 2
+    assert work.rooda("restore", "0").code == 0
+    command = LED_ELSEWHERE[way].format(other=other.path / ".git")
+    subprocess.run(command, shell=True, cwd=work.path, check=True)
+    before = {path: path.lstat().st_mtime_ns for path in (other.path / ".git").rglob("*")}
+    for words in (("restore", "1"), ("restore", "u1"), ("resume", "--commit", "-n", "2")):
+        refused = work.rooda(*words)
+        assert refused.code == 1, refused.err
+    assert work.rooda("resume", "-n", "2").code == 2
+    after = {path: path.lstat().st_mtime_ns for path in (other.path / ".git").rglob("*")}
+    assert after == before
 
 
 @pytest.mark.real

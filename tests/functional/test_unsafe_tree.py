@@ -148,3 +148,30 @@ def test_link_in_place_of_a_folder_of_the_sandbox_shows_no_folder_of_the_user(
     assert done.code == 1, done.err
     assert f"leads to {private} by a link that an agent may have made" in done.err
     assert not (work.path / "got.txt").exists()
+
+
+def test_link_in_a_writable_folder_that_was_named_by_a_link_gives_no_file_of_the_user(
+    work: GitWork,
+) -> None:
+    beside = work.path.parent
+    (beside / "real").mkdir()
+    (beside / "shared").symlink_to("real")
+    (beside / "key").write_text(SECRET)
+    prompt = beside / "shared/act.md"
+    prompt.write_text("do it\n")
+    agent = work.agent(f"cat >> {work.path}/got.txt; ln -sf {beside}/key {beside}/shared/act.md")
+    flags = ("--sandbox", "bwrap", "--sandbox-writable", str(beside / "shared"))
+    done = work.rooda("loop", str(prompt), *flags, "--ai-cmd", agent, "--max-iterations", "2")
+    assert done.code == 1, done.err
+    assert "which the sandbox does not show" in done.err
+    got = (work.path / "got.txt").read_text()
+    assert "do it" in got
+    assert SECRET not in got
+
+
+def test_key_in_the_command_of_the_sandbox_is_not_printed(work: GitWork) -> None:
+    command = f"env --api-key {SECRET}"
+    flags = ("--sandbox", "command", "--sandbox-command", command, "--dry-run")
+    done = work.work(work.agent("true"), *flags)
+    assert "--api-key ..." in done.out + done.err
+    assert SECRET not in done.out + done.err

@@ -24,6 +24,21 @@ def test_only_folders_of_python_path_in_the_work_tree_are_left_out(
     assert without_work_tree(path) == [str(outside), str(environment)]
 
 
+def test_links_and_folders_of_other_repositories_in_python_path_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, other, outside = tmp_path / "work", tmp_path / "other", tmp_path / "outside"
+    for folder in (work / ".git", other / ".git", other / "lib", outside / "lib"):
+        folder.mkdir(parents=True)
+    (work / "lib").symlink_to(outside)  # an agent can put a link in place of a folder
+    (tmp_path / "to_work").symlink_to(work)
+    named = [work / "lib", work / "lib/lib", tmp_path / "to_work/lib", other, other / "lib"]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, named)))
+    for here in (work, tmp_path):
+        monkeypatch.chdir(here)
+        assert without_work_tree([*map(str, named), str(outside)]) == [str(outside)]
+
+
 def test_folder_of_rooda_itself_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     root = Path(client.__file__).parents[3]
     monkeypatch.chdir(root)

@@ -167,6 +167,13 @@ def test_invalid_rows_are_ignored(bench: Bench) -> None:
     assert bench.numbers(EARLIER) == []
 
 
+def test_row_with_a_huge_column_is_ignored(bench: Bench) -> None:
+    bench.store_in_use().close()
+    with contextlib.closing(sqlite3.connect(bench.file)) as connection, connection:
+        connection.execute("UPDATE runs SET procedure = ? WHERE run = ?", ("\x1b" * 70_000, RUN))
+    assert [row.run for row in bench.reader.runs()] == [EARLIER]
+
+
 def changed_data(bench: Bench, data: str) -> None:
     """Write other JSON into all rows of the current run."""
     with contextlib.closing(sqlite3.connect(bench.file)) as connection, connection:

@@ -178,8 +178,10 @@ class Plan(Struct, frozen=True):
         if self.sandbox is None:
             return
         box, own = self.sandbox, self.workspace.resolve() / STATE_FOLDER
+        inside = (box.tree, *box.writable, *box.real_writable)
+        visible = (*box.readable, *box.real_readable)
         for file in self._files():
-            target = leads_out(file.path, (box.tree, *box.writable), box.readable)
+            target = leads_out(file.path, inside, visible)
             if target is None and (real := file.path.resolve()).is_relative_to(own):
                 target = real
             if target is not None:

@@ -15,6 +15,7 @@ from rooda.config.checks import Check
 from rooda.config.origin import Tier
 from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values
+from rooda.config.sensitive import without_secret_values
 from rooda.config.setting import Setting
 from rooda.config.settings import (
     ENV,
@@ -89,6 +90,8 @@ def find_sandbox(
         network=values[SANDBOX_NETWORK],
         readable=tuple(Path(os.path.normpath(path)) for path in values[SANDBOX_READABLE]),
         writable=tuple(Path(os.path.normpath(path)) for path in values[SANDBOX_WRITABLE]),
+        real_readable=tuple(Path(path).resolve() for path in values[SANDBOX_READABLE]),
+        real_writable=tuple(Path(path).resolve() for path in values[SANDBOX_WRITABLE]),
         env=values[SANDBOX_ENV],
         given=tuple(given),
         command=words,
@@ -98,7 +101,8 @@ def find_sandbox(
 
 def _described(values: Values) -> str:
     if values[SANDBOX_KIND] == "command":
-        return f"the agent, verify, hooks and commits run behind `{values[SANDBOX_COMMAND]}`"
+        command = without_secret_values(values[SANDBOX_COMMAND] or "")
+        return f"the agent, verify, hooks and commits run behind `{command}`"
     network = "with the network" if values[SANDBOX_NETWORK] else "without the network"
     return (
         "the agent, verify, hooks and commits see the work tree, a private home folder and the "

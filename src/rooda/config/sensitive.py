@@ -94,7 +94,7 @@ _LINE = re.compile(r"[^\n\"']+")  # the value of a header, up to the quote that 
 _IN_JSON = re.compile(r"""\\?"[^"]*+"?|\\?'[^']*+'?|[^\s"',}\]]++""")
 # `curl -u NAME:PASSWORD`; two numbers are a user and a group.
 _LOGIN = re.compile(
-    r"""((?<![\w-])(?:-u|--user|--proxy-user)[=\s]\s*+["']?[^\s:"'/]++:)(?!\d+\b)[^\s"']++"""
+    r"""((?<![\w-])(?:-u\s*+|--(?:proxy-)?user[=\s]\s*+|-u=)["']?[^\s:"'/=]++:)(?!\d+\b)[^\s"']++"""
 )
 # `-k KEY`: a short flag says little, so its value must look like a key: letters and digits.
 _SHORT_FLAG = re.compile(
@@ -102,7 +102,8 @@ _SHORT_FLAG = re.compile(
     r"""[=\s]\s*+["']?)(?=[A-Za-z+=-]*+\d)(?=[\d+=-]*+[A-Za-z])[A-Za-z0-9+=-]{8,}+(?![\w./:@])"""
 )
 _LONGEST_BEFORE = 12  # characters before a name that say whether it is the name of a header
-_IN_URL = re.compile(r"(://[^/\s:@]*+:)[^/\s@]++(?=@)")
+# A password before the host, or a token in place of the name: long, and with a digit.
+_IN_URL = re.compile(r"(://(?:[^/\s:@]*+:|(?=[^/\s:@]{16})(?=[^/\s:@\d]*\d)))[^/\s@]++(?=@)")
 
 
 def without_secret_values(text: str) -> str:

@@ -6,7 +6,14 @@ from pathlib import Path
 from rooda.config.origin import Tier
 from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values
-from rooda.config.settings import DONE_WHEN, GIT_BRANCH, HOOKS_LOOP_START, REQUIRED_FILE, TASKS
+from rooda.config.settings import (
+    DONE_WHEN,
+    GIT_BRANCH,
+    HOOKS_LOOP_START,
+    REQUIRED_FILE,
+    SANDBOX_WRITABLE,
+    TASKS,
+)
 from rooda.config.text_kinds import BY_TASKS
 from rooda.config.work_checks import names_tracker
 from rooda.config.world import World
@@ -32,7 +39,8 @@ def find_task_file(values: Values, working_dir: Path, world: World) -> TaskFile 
             return None
         found = (folder / name for folder in folders)
         path = next((one for one in found if file_mode(one)), working_dir / name)
-    return task_file(path, world, folders)
+    writable: tuple[str, ...] = values[SANDBOX_WRITABLE]
+    return task_file(path, world, (*folders, *map(Path, writable)))
 
 
 def check_tasks(values: Values, working_dir: Path, world: World) -> Iterator[Problem]:

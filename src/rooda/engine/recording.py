@@ -260,8 +260,13 @@ def _row(plan: Plan, run: str, pin: Pin | None) -> RunRow:
         boot=us.boot,
         pid_namespace=us.namespace,
         workspace=str(plan.root),
-        repository=RecordedRepository(str(pin.top), str(pin.git_dir)) if pin else None,
+        repository=_repository_of(pin) if pin else None,
     )
+
+
+def _repository_of(pin: Pin) -> RecordedRepository:
+    top, git_dir, common = map(str, (pin.top, pin.git_dir, pin.common))
+    return RecordedRepository(top, git_dir, common, pin.named_links, pin.head)
 
 
 def _taken_up(row: RunRow, now: RunRow, *, is_apart: bool) -> RunRow:

@@ -1,6 +1,7 @@
 """Restore the state of an earlier run, so that rooda can resume it."""
 
 import os
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -28,12 +29,15 @@ from rooda.record.rows import (
 )
 from rooda.text.numbers import count
 from rooda.workspace.git import GitError
+from rooda.workspace.git_files import changed_link
 from rooda.workspace.snapshots.repository import Repository
+from rooda.workspace.tools import Tools
 
 _T = TypeVar("_T")
 
 TITLE = "Nothing to resume"
 _OTHER = "Another repository"
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 # An abort for one of these is over once the user continues the run.
 _COUNTED = (StopRule.FAILURE_THRESHOLD, StopRule.STALL)
 
@@ -70,7 +74,9 @@ def _resume(plan: Plan, wanted: str, reader: RecordReader, front: Front) -> Resu
         found = stop(state, limits_of(plan))
     if found is not None:
         raise _used_up(row, state, found, front)
-    other = _other_repository(plan, row)
+    other = None
+    if plan.project is None:  # else the user has chosen the work tree with the current folder
+        other = other_repository(row, plan.working_dir, plan.workspace, plan.tools)
     values = plan.values
     if other is not None and (values[GIT_COMMIT] or values[GIT_PUSH] or values[GIT_BRANCH]):
         raise InvalidInput([other])
@@ -78,28 +84,50 @@ def _resume(plan: Plan, wanted: str, reader: RecordReader, front: Front) -> Resu
     return Resumed(row, state, earlier, tuple(rows), other.message if other is not None else "")
 
 
-def _other_repository(plan: Plan, row: RunRow) -> Problem | None:
+def other_repository(row: RunRow, folder: Path, workspace: Path, tools: Tools) -> Problem | None:
     """Return the problem that git works with another repository than the run started in.
 
-    A work tree that was moved as a whole has its repository in the same place of the workspace. If
-    the record is apart, the user has chosen the work tree with the current folder.
+    A work tree that was moved as a whole has its repository in the same place of the workspace.
     """
     then = row.repository
-    if plan.project is not None:
-        return None
     try:
-        now = Repository.find(plan.working_dir, plan.tools)
+        now = Repository.find(folder, tools)
+        lacks = now is not None and then is not None and _lacks(now, then.head)
     except GitError:
         return None  # the first commit reports the error
     if now is None:
         return None  # as above
     if then is None:
         return _repository_problem(row.run, then, now)
-    for before, place in ((then.git_dir, now.git_dir), (then.top, now.top)):
-        is_moved = os.path.relpath(before, row.workspace) == os.path.relpath(place, plan.workspace)
-        if before != str(place) and not is_moved:
-            return _repository_problem(row.run, then, now)
+
+    def is_elsewhere(before: str, place: Path) -> bool:
+        is_moved = os.path.relpath(before, row.workspace) == os.path.relpath(place, workspace)
+        return before != str(place) and not is_moved
+
+    if is_elsewhere(then.git_dir, now.git_dir) or is_elsewhere(then.top, now.top):
+        return _repository_problem(row.run, then, now)
+    if then.common and is_elsewhere(then.common, now.common):
+        return _led_elsewhere(row.run, now.git_dir / "commondir")
+    if then.links is not None and (moved := changed_link(then.links, now.named_links())):
+        return _led_elsewhere(row.run, Path(os.path.normpath(now.common / moved)))
+    if lacks:
+        message = f"run {row.run} started at the commit {then.head}, which {now.git_dir} lacks"
+        advice = "Bring the repository of the run back, then resume; or start a new run"
+        return Problem(message, advice, title=_OTHER)
     return None
+
+
+def _lacks(repository: Repository, commit: str) -> bool:
+    """Return whether a commit is missing. A forged record can have any word in its place."""
+    if not _COMMIT.fullmatch(commit):
+        return False
+    return repository.git.ask("cat-file", "-e", commit) is None
+
+
+def _led_elsewhere(run: str, path: Path) -> Problem:
+    message = f"{path} leads git to another repository than the one that run {run} started in"
+    advice = f"Put back what was in place of {path}, then resume; or start a new run"
+    return Problem(message, advice, title=_OTHER)
 
 
 def _repository_problem(run: str, then: RecordedRepository | None, now: Repository) -> Problem:

@@ -19,20 +19,24 @@ def leave_work_tree_out() -> None:
 def without_work_tree(path: list[str]) -> list[str]:
     """Return the path without the current folder and the folders of PYTHONPATH in the work tree.
 
-    Relative folders of PYTHONPATH are left out wherever they lead. The folder of rooda itself
-    stays, and so does everything that does not come from PYTHONPATH: the virtual environment may be
-    in the work tree.
+    Relative folders of PYTHONPATH are left out wherever they lead, and so are folders in any other
+    repository, which may be the work tree of another run, unless rooda itself is installed in one
+    of PYTHONPATH. What does not come from PYTHONPATH stays: the virtual environment may be in the
+    work tree.
     """
     try:
         here = os.getcwd()  # noqa: PTH109
     except OSError:
         return path  # the folder was deleted, so it has no modules
-    top = _top(here)
+    top = _top(os.path.realpath(here))
     named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    is_installed = any(os.path.realpath(folder) == _ROOT for folder in named if folder)
     dropped = {
         os.path.abspath(folder)  # noqa: PTH100
         for folder in (here, *named)
-        if not os.path.isabs(folder) or _is_below(folder, top)  # noqa: PTH117
+        if not os.path.isabs(folder)  # noqa: PTH117
+        or _is_below(folder, top)
+        or (not is_installed and _is_in_repository(folder))
     }
     return [
         folder
@@ -57,7 +61,21 @@ def own_module(module: str, *words: str) -> list[str]:
 
 
 def _is_below(folder: str, top: str) -> bool:
-    return f"{os.path.realpath(folder)}/".startswith(f"{top.rstrip('/')}/")
+    return any(f"{place}/".startswith(f"{top.rstrip('/')}/") for place in _places(folder))
+
+
+def _is_in_repository(folder: str) -> bool:
+    return any(os.path.lexists(f"{_top(place)}/.git") for place in _places(folder))
+
+
+def _places(folder: str) -> list[str]:
+    """Return where a path leads, and each place on the way: an agent can make it a link."""
+    path = os.path.abspath(folder)  # noqa: PTH100
+    found = [os.path.realpath(path)]
+    while path != "/":
+        path, name = os.path.split(path)
+        found.append(os.path.join(os.path.realpath(path), name))  # noqa: PTH118
+    return found
 
 
 def _top(here: str) -> str:
@@ -65,7 +83,7 @@ def _top(here: str) -> str:
 
     An agent can make a repository in a folder of the work tree.
     """
-    top = folder = os.path.realpath(here)
+    top = folder = here
     while folder != "/":
         top = folder if os.path.lexists(f"{folder}/.git") else top
         folder = os.path.dirname(folder)  # noqa: PTH120

@@ -59,6 +59,7 @@ KILLED = "rooda was killed"
 Value = str | bytes | int | float | None
 TOO_LARGE: Final = "it is too large"
 _MOST_PARTS = 1_000_000  # of JSON: an empty list takes three bytes as text, and 56 in memory
+_LONGEST_COLUMN = 65_536  # characters; to clean and print millions would take minutes
 _LONGEST_NUMBER = 18  # digits; a longer one does not fit into SQLite's integers either
 
 
@@ -122,10 +123,16 @@ class EarlierAttempt(Struct, frozen=True):
 
 
 class RecordedRepository(Struct, frozen=True):
-    """The repository in which a run started: rooda commits to no other one."""
+    """The repository in which a run started: rooda commits to no other one.
+
+    Earlier versions wrote only the first two fields.
+    """
 
     top: str  # the work tree; an absolute path
     git_dir: str  # an absolute path
+    common: str = ""  # what all its work trees share; an absolute path
+    links: dict[str, str] | None = None  # in git's own folders: names below `common`, and targets
+    head: str = ""  # the commit of HEAD; empty before the first one
 
 
 class RunRow(Struct, frozen=True, omit_defaults=True):
@@ -343,6 +350,8 @@ def _read(kind: type[_Row], names: Sequence[str], values: Sequence[Any]) -> _Row
 
 
 def _column(name: str, value: object) -> Value:
+    if isinstance(value, str | bytes) and len(value) > _LONGEST_COLUMN:
+        raise ValueError(name)
     if name == "ended_at" and value is None:
         return None
     if name in _INTEGERS:

@@ -38,7 +38,9 @@ class SandboxPlan(Struct, frozen=True):
     `tree` is the work tree, links resolved. `folders` are those below it that rooda and the agent
     work in: config files are looked for there and in the folders above. `outside` is the
     environment that rooda was started with, `given` the names that the setting `env` sets, `env`
-    names (with *) of other variables that pass in. `command` is a prefix, with names in braces.
+    names (with *) of other variables that pass in. `real_readable` and `real_writable` are where
+    these folders led when the run started: the user may name a folder by a link. `command`
+    is a prefix, with names in braces.
     """
 
     kind: SandboxKind
@@ -50,6 +52,8 @@ class SandboxPlan(Struct, frozen=True):
     network: bool = True
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
+    real_readable: tuple[Path, ...] = ()
+    real_writable: tuple[Path, ...] = ()
     env: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
     command: tuple[str, ...] = ()

@@ -32,6 +32,8 @@ class Pin:
         self._tools = tools
         self._held = HeldFolders((found.top, self.git_dir, found.common))
         self._links = found.links
+        self.named_links = found.named_links()
+        self.head = found.head() or ""
         self._remotes = _push_addresses(Git(folder, tools))
         self.settings = _watched_settings(Git(folder, tools))
         self._published = _remote_branches(Git(folder, tools))

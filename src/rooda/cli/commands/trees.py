@@ -28,13 +28,15 @@ from rooda.console.completion import complete_runs
 from rooda.console.masking import UNMASKED
 from rooda.console.options import RunNamesCommand
 from rooda.console.pager import is_command, is_terminal
-from rooda.console.recorded import Recorded, refuse_run_around
+from rooda.console.recorded import Recorded, readable_record, refuse_run_around
+from rooda.engine.resume import other_repository
 from rooda.loop.state import Status
 from rooda.process.first_moment import own_module
 from rooda.process.interrupts import INTERRUPTED, Interrupts
 from rooda.process.leftovers import RunTrace, stop_leftovers
 from rooda.process.runner import MARK
 from rooda.record.given_variables import given_variables
+from rooda.record.record_reader import RecordReader
 from rooda.record.rows import RunRow
 from rooda.summary.build import summarize
 from rooda.summary.lines import holding_of
@@ -217,6 +219,7 @@ def restore(session: CliContext, /, *, words: tuple[str, ...]) -> int:
             undos = snapshots.names(UNDO)
             is_undo = name is None and wanted in undos
             run = UNDO if is_undo else _row(record, name).run
+            _refuse_other_repository(record.workspace, None if is_undo else run, tools)
             if not is_undo:
                 snapshots.learn(run, _recorded(record, run))
             names = () if is_undo else snapshots.names(run)
@@ -256,6 +259,20 @@ def _row(record: Recorded, name: str | None) -> RunRow:
     row = record.run(name)
     refuse_run_around(record.workspace, row)
     return row
+
+
+def _refuse_other_repository(workspace: Path, run: str | None, tools: Tools) -> None:
+    """Raise InvalidInput where git would write to another repository than that of the run.
+
+    Without a run, as for an undo, that of the last run counts.
+    """
+    reader = RecordReader(workspace)
+    rows = readable_record(lambda: [reader.run(run)] if run else reader.runs(limit=1))
+    for row in rows:
+        if row.repository is not None:
+            problem = other_repository(row, workspace, workspace, tools)
+            if problem is not None:
+                raise InvalidInput([problem])
 
 
 def next_undo(names: Sequence[str]) -> str:

@@ -116,6 +116,10 @@ class Repository(Struct, frozen=True):
         if moved := changed_link(self.links, links_in([self.git_dir, self.common])):
             raise GitStoppedError(f"{moved} is a link now that leads elsewhere: delete it")
 
+    def named_links(self) -> dict[str, str]:
+        """Return the links in git's own folders by their names below `common`."""
+        return {os.path.relpath(path, self.common): to for path, to in self.links.items()}
+
     def hold(self) -> HeldFolders | None:
         """Return the folders in which git writes; None for a private repository. Raises OSError."""
         if self.is_private:
