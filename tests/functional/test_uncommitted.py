@@ -109,6 +109,7 @@ PAUSES = {
     "stop": ("{on}; until [ -e {off} ]; do sleep 0.05; done", ()),
     "stop --now": ("{on}; sleep 60", ()),
     "Ctrl+C": ("{on}; sleep 60", ()),
+    "Ctrl+C twice": ("trap 'echo . > {off}' TERM; {on}; while :; do sleep 0.1; done", ()),
     "pause-after": ("{on}", ("--pause-after", "2")),
     "max-iters": ("{on}", ("-n", "2")),
     "abort": ("{on}; exit 1", ("--failure-threshold", "1")),
@@ -136,8 +137,11 @@ def test_what_the_user_does_in_a_pause_stays_out_of_commits(work: GitWork, pause
     if pause.startswith("stop"):
         assert work.rooda(*pause.split()).code == 0
         off.touch()
-    elif pause == "Ctrl+C":
+    elif pause.startswith("Ctrl+C"):
         running.signal(signal.SIGINT)
+        if pause.endswith("twice"):
+            wait_for(off)
+            running.signal(signal.SIGINT)
     running.finish()
     assert "new" in [*committed(work), *work.git("ls-files", "--others").split()]
     work.write("my notes", "mine\n")

@@ -108,7 +108,8 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
     total = before + services.monotonic() - began
     ended = _ended(plan, limits, state, found, services, total)
     services.interrupts.acknowledge()
-    note_user_changes(services, state.iteration + 1)  # if a signal has ended a wait
+    with services.tools.noting():
+        note_user_changes(services, state.iteration + 1)  # if a signal has ended a wait
     if services.tracker is not None:
         services.tracker.close()
     story = HookPayload(state.iteration or None, str(ended.status), _story_of(ended))
