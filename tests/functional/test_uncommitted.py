@@ -246,3 +246,42 @@ def test_commit_does_not_name_failed_work_that_the_user_has_committed(work: GitW
     assert work.rooda("resume").code == 2
     assert committed(work) == ["two"]
     assert "with the work" not in work.git("log", "-1", "--format=%B")
+
+
+# What the agents do, all but the last of which fail, and what the message of the last commit names.
+LEFTOVERS = {
+    "the agent that fails commits a part": (
+        ("touch one; git add one; git commit -qm own; touch two; exit 1", "touch three"),
+        "with the work of iteration 1 (failed)",
+    ),
+    "a later agent commits it": (
+        ("touch one; exit 1", "git add -A; git commit -qm own; touch two"),
+        "",
+    ),
+    "a later agent undoes it": (
+        ("echo more >> README; exit 1", "git checkout -q README; touch two"),
+        "",
+    ),
+    "a secret stays out": (("touch .env; exit 1", "touch two"), ""),
+    "one of two is undone": (
+        ("touch one; exit 1", "touch two; exit 1", "rm one; touch three"),
+        "with the work of iteration 2 (failed)",
+    ),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("case", LEFTOVERS)
+def test_commit_names_only_failed_work_that_it_contains(work: GitWork, case: str) -> None:
+    bodies, words = LEFTOVERS[case]
+    last = len(bodies)
+    flags = ("-n", str(last), "--commit", "--failure-threshold", "9")
+    assert work.work(work.agents(*bodies), *flags).code == 2
+    message = work.git("log", "-1", "--format=%B")
+    assert [line for line in message.splitlines() if line.startswith("with ")] == [words][
+        : len(words)
+    ]
+    iterations = json.loads(work.rooda("show", "--json").out)["iterations"]
+    held = [one["number"] for one in iterations if one["held_by"] == last]
+    assert held == iterations[-1]["commit"]["holds"]
+    assert [f"iteration {number} " in words for number in held] == [True] * words.count("iteration")
