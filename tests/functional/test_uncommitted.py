@@ -109,6 +109,7 @@ PAUSES = {
     "stop": ("{on}; until [ -e {off} ]; do sleep 0.05; done", ()),
     "stop --now": ("{on}; sleep 60", ()),
     "Ctrl+C": ("{on}; sleep 60", ()),
+    "Ctrl+C twice": ("trap 'echo . > {off}' TERM; {on}; while :; do sleep 0.1; done", ()),
     "pause-after": ("{on}", ("--pause-after", "2")),
     "max-iters": ("{on}", ("-n", "2")),
     "abort": ("{on}; exit 1", ("--failure-threshold", "1")),
@@ -136,8 +137,11 @@ def test_what_the_user_does_in_a_pause_stays_out_of_commits(work: GitWork, pause
     if pause.startswith("stop"):
         assert work.rooda(*pause.split()).code == 0
         off.touch()
-    elif pause == "Ctrl+C":
+    elif pause.startswith("Ctrl+C"):
         running.signal(signal.SIGINT)
+        if pause.endswith("twice"):
+            wait_for(off)
+            running.signal(signal.SIGINT)
     running.finish()
     assert "new" in [*committed(work), *work.git("ls-files", "--others").split()]
     work.write("my notes", "mine\n")
@@ -242,3 +246,42 @@ def test_commit_does_not_name_failed_work_that_the_user_has_committed(work: GitW
     assert work.rooda("resume").code == 2
     assert committed(work) == ["two"]
     assert "with the work" not in work.git("log", "-1", "--format=%B")
+
+
+# What the agents do, all but the last of which fail, and what the message of the last commit names.
+LEFTOVERS = {
+    "the agent that fails commits a part": (
+        ("touch one; git add one; git commit -qm own; touch two; exit 1", "touch three"),
+        "with the work of iteration 1 (failed)",
+    ),
+    "a later agent commits it": (
+        ("touch one; exit 1", "git add -A; git commit -qm own; touch two"),
+        "",
+    ),
+    "a later agent undoes it": (
+        ("echo more >> README; exit 1", "git checkout -q README; touch two"),
+        "",
+    ),
+    "a secret stays out": (("touch .env; exit 1", "touch two"), ""),
+    "one of two is undone": (
+        ("touch one; exit 1", "touch two; exit 1", "rm one; touch three"),
+        "with the work of iteration 2 (failed)",
+    ),
+}
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("case", LEFTOVERS)
+def test_commit_names_only_failed_work_that_it_contains(work: GitWork, case: str) -> None:
+    bodies, words = LEFTOVERS[case]
+    last = len(bodies)
+    flags = ("-n", str(last), "--commit", "--failure-threshold", "9")
+    assert work.work(work.agents(*bodies), *flags).code == 2
+    message = work.git("log", "-1", "--format=%B")
+    assert [line for line in message.splitlines() if line.startswith("with ")] == [words][
+        : len(words)
+    ]
+    iterations = json.loads(work.rooda("show", "--json").out)["iterations"]
+    held = [one["number"] for one in iterations if one["held_by"] == last]
+    assert held == iterations[-1]["commit"]["holds"]
+    assert [f"iteration {number} " in words for number in held] == [True] * words.count("iteration")

@@ -47,3 +47,15 @@ def test_second_signal_leaves_no_last_moment() -> None:
     assert not tools([signal.SIGTERM], clock).is_over
     assert not tools([signal.SIGHUP, signal.SIGHUP], clock).is_over
     assert tools([signal.SIGINT, signal.SIGINT], clock).is_over
+
+
+def test_note_for_a_resumed_run_has_a_moment_of_its_own_after_a_second_signal() -> None:
+    clock = Clock()
+    asked = tools([signal.SIGINT, signal.SIGINT], clock)
+    found = []
+    with asked.noting():
+        found.append(asked.is_over)
+        clock.now += 60
+        found.append(asked.is_over)
+    assert found == [False, True]
+    assert asked.is_over

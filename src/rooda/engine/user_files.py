@@ -84,8 +84,7 @@ def noted_for_resume(files: UserFiles | None, plan: Plan, run: str) -> Iterator[
     keep_file(plan.workspace, _place(run, UNTRACKED), files.known.saved())
     yield
     keep_file(plan.workspace, _place(run, UNTRACKED), files.known.saved())
-    plan.tools.begin_last_moment()
-    with contextlib.suppress(GitError):
+    with plan.tools.noting(), contextlib.suppress(GitError):
         keep_file(plan.workspace, _place(run, LEFT), files.left_by_run().saved())
 
 

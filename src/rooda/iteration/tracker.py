@@ -38,6 +38,7 @@ class FileChangeTracker:
         `own` are patterns of absolute paths, of files that rooda writes, not the agent.
         `other_repository`: why rooda must not write to the repository of the folder.
         """
+        self.root = root
         self._is_stale = True
         self._last: TreeScan | None = None
         self._run = run if keep else None

@@ -59,6 +59,7 @@ class IterationContext(Struct):
     violations: dict[str, str] = field(default_factory=dict)  # others, and why they could not be
     headline: str = ""  # what the agent says that it did, on one line
     commit: str | None = None  # rooda's commit of the work
+    commit_holds: tuple[int, ...] = ()  # earlier failed iterations whose work is in it
     feedback: str = ""
     refusal: str = ""  # why nothing of this iteration may leave the work tree
     lost: TestLoss | None = None  # tests that are gone or skipped since the last verify
@@ -104,8 +105,8 @@ class IterationContext(Struct):
         return not names <= self.restored
 
     @property
-    def work_of_others(self) -> tuple[int, ...]:
-        """The earlier failed iterations whose work the commit of this one contains."""
+    def failed_before(self) -> tuple[int, ...]:
+        """The earlier failed iterations whose work was uncommitted before this one."""
         return tuple(one for one in self.state.uncommitted if one != self.number)
 
     def add_feedback(self, words: str) -> None:

@@ -55,11 +55,13 @@ def close(context: IterationContext, seconds: float) -> State:
 
 
 def _uncommitted(context: IterationContext, outcome: Outcome) -> tuple[int, ...]:
-    """Return the failed iterations whose work the next commit will contain."""
+    """Return the failed iterations whose work the next commit may contain."""
     if outcome.is_good or context.commit is not None:
         return ()
     before = context.state.uncommitted
-    if not context.changed_files or context.seen.commits or context.number in before:
+    # Where rooda does not list the uncommitted files, commits of the agent may have left none.
+    is_committed = context.seen.commits and context.services.user_files is None
+    if not context.changed_files or is_committed or context.number in before:
         return before
     return (*before, context.number)
 
@@ -143,7 +145,7 @@ def _ended(
         commits=context.seen.commits,
         lines=LineCounts.of(context.seen.changes, context.seen.lines),
         commit=context.commit or (context.seen.head if context.seen.commits else None),
-        commit_holds=context.work_of_others if context.commit else (),
+        commit_holds=context.commit_holds,
         tests_gained=_tests_gained(context),
         tests_lost=context.lost.brief if context.lost is not None else "",
         successes=outcome.successes,

@@ -26,7 +26,7 @@ from rooda.loop.agent import run_agent
 from rooda.loop.agent_events import NoteTrouble
 from rooda.loop.changes import find_changes
 from rooda.loop.clean_check import run_clean_check
-from rooda.loop.commit_message import commit_message, with_work_of
+from rooda.loop.commit_message import commit_message
 from rooda.loop.confirmation import confirm_success
 from rooda.loop.context import IterationContext
 from rooda.loop.done_stage import check_done, refuse_success
@@ -229,9 +229,9 @@ def commit(context: IterationContext) -> None:
     context.services.note_program()  # a hook of the commit is one
     publisher = Publisher(context.plan, context.number, context.services)
     context.outcome, words = publisher.commit(
-        context.decided, _message(context), context.seen.left_out, context.work_of_others
+        context.decided, _message(context), context.seen.left_out, context.failed_before
     )
-    context.commit = publisher.made
+    context.commit, context.commit_holds = publisher.made, publisher.holds
     context.add_feedback(words)
 
 
@@ -248,8 +248,7 @@ def _message(context: IterationContext) -> str:
         "task": one_line(context.task.task),
     }
     names = {name: context.services.masker.text(words) for name, words in names.items()}
-    message = commit_message(context.plan.values[GIT_MESSAGE], names)
-    return with_work_of(message, context.work_of_others)
+    return commit_message(context.plan.values[GIT_MESSAGE], names)
 
 
 def push(context: IterationContext) -> None:

@@ -23,6 +23,7 @@ from rooda.loop.agent_events import AgentChanged, NotesWaiting
 from rooda.loop.baseline import Baseline, run_baseline
 from rooda.loop.changes import report_tree
 from rooda.loop.done_stage import done_before
+from rooda.loop.earlier_work import whose_work
 from rooda.loop.hooks import HookPayload, Moment
 from rooda.loop.iteration import run_iteration
 from rooda.loop.outcome import Verdict
@@ -108,7 +109,8 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
     total = before + services.monotonic() - began
     ended = _ended(plan, limits, state, found, services, total)
     services.interrupts.acknowledge()
-    note_user_changes(services, state.iteration + 1)  # if a signal has ended a wait
+    with services.tools.noting():
+        note_user_changes(services, state.iteration + 1)  # if a signal has ended a wait
     if services.tracker is not None:
         services.tracker.close()
     story = HookPayload(state.iteration or None, str(ended.status), _story_of(ended))
@@ -176,11 +178,10 @@ def _change_agent(plan: Plan, services: Services, state: State) -> int:
 
 
 def _uncommitted(services: Services, state: State) -> tuple[int, ...]:
-    """The failed iterations whose work is uncommitted; the user may have committed or undone it."""
+    """The failed iterations whose work is uncommitted; others may have committed or undone it."""
     if state.uncommitted and services.user_files is not None:
         with contextlib.suppress(GitError):
-            if not services.user_files.left_by_run():
-                return ()
+            return whose_work(services, state.uncommitted, services.user_files.left_by_run())
     return state.uncommitted
 
 

@@ -5,8 +5,6 @@ Both run in a process tree of their own and within a time of their own; nothing 
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from rooda.agents.failure_kinds import FailureKind
 from rooda.config.git_checks import FINISH_IT
 from rooda.config.new_secrets import NewSecrets
@@ -17,6 +15,8 @@ from rooda.config.settings import (
     GIT_PUSH_TIMEOUT,
     VERIFY_FEEDBACK,
 )
+from rooda.loop.commit_message import with_work_of
+from rooda.loop.earlier_work import whose_work
 from rooda.loop.large_files import LargeFiles
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.push_check import (
@@ -43,6 +43,7 @@ from rooda.process.exits import TimedOut
 from rooda.text.controls import one_line
 from rooda.workspace.branches import push_remote
 from rooda.workspace.git import Git, GitError, GitStoppedError, unfinished
+from rooda.workspace.new_files import changed_in_index
 from rooda.workspace.pin import Pin
 from rooda.workspace.work_tree import work_tree
 
@@ -63,22 +64,24 @@ class Publisher:
         self._pin = services.pin
         self._left_out = LeftOut()
         self.made: str | None = None  # the commit
+        self.holds: tuple[int, ...] = ()  # earlier failed iterations whose work is in it
 
     def commit(
         self,
         outcome: Outcome,
         message: str,
         left_out: Sequence[str] = (),
-        holds: tuple[int, ...] = (),
+        earlier: tuple[int, ...] = (),
     ) -> tuple[Outcome, str]:
         """Commit everything but secrets; return the outcome, and words for the next prompt.
 
         `left_out` are the files that are in no snapshot, relative to the working directory, and
-        `holds` the earlier failed iterations whose work is in the commit.
+        `earlier` the failed iterations that may have left work: the message names those
+        whose work is in the commit.
         """
         large = LargeFiles(self._plan.working_dir, left_out)
         try:
-            found = self._commit(message, large)
+            found = self._commit(message, large, earlier)
         except GitStoppedError as error:
             found = refusal_of_stopped(error)
         if isinstance(found, Refusal) and found.interrupted:
@@ -93,8 +96,8 @@ class Publisher:
                 failed = "The last iteration could not be committed. Reason:"
                 words = f"{failed}\n\n{indented(found.error)}\n\n{words}".rstrip()
         elif found is not None:
-            self.made = found.commit
-            self._services.emit(replace(found, holds=holds))
+            self.made, self.holds = found.commit, found.holds
+            self._services.emit(found)
         return outcome, words
 
     def _report_left_out(self) -> str:
@@ -137,7 +140,9 @@ class Publisher:
                 return words_about_push(found.secrets)
         return ""
 
-    def _commit(self, message: str, large: LargeFiles) -> Committed | Refusal | None:
+    def _commit(
+        self, message: str, large: LargeFiles, earlier: tuple[int, ...]
+    ) -> Committed | Refusal | None:
         """Stage and commit; None when there is nothing to commit."""
         if self._pin is None:
             return Refusal("the run did not start in a git repository", _START_THERE)
@@ -148,6 +153,8 @@ class Publisher:
             return refusal
         if self._nothing_is_staged():
             return None
+        holds = self._whose_work_is_staged(earlier)
+        message = with_work_of(message, holds)
         before = self._git.ask("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
         # A line of the message may begin with `#`: it is text, whatever commit.cleanup says.
         commit = ("commit", "--file=-", "--cleanup=whitespace")
@@ -156,7 +163,7 @@ class Publisher:
             made = self._git.ask("rev-parse", "HEAD")
         elif not (made := self._commit_after(before, message)):
             return refusal_of(done)
-        return Committed(self._number, made, message)
+        return Committed(self._number, made, message, holds)
 
     def _commit_after(self, before: str, message: str) -> str:
         """Return the commit that git made before it was stopped or failed; empty if it made none.
@@ -244,6 +251,17 @@ class Publisher:
 
     def _secrets(self, pin: Pin) -> NewSecrets:
         return NewSecrets(Git(pin.top, self._services.tools), self._plan.values[GIT_ALLOW_SECRETS])
+
+    def _whose_work_is_staged(self, earlier: tuple[int, ...]) -> tuple[int, ...]:
+        if not earlier or self._pin is None:
+            return ()
+        try:
+            staged = changed_in_index(Git(self._pin.top, self._services.tools))
+        except GitStoppedError:
+            raise
+        except GitError:
+            return earlier  # rooda can't tell
+        return whose_work(self._services, earlier, staged)
 
     def _nothing_is_staged(self) -> bool:
         git = Git(self._plan.working_dir, self._services.tools)

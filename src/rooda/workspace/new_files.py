@@ -16,6 +16,10 @@ _STAGED = (
     *("diff", "--cached", *_ADDED, "--no-ext-diff", "--no-relative"),
     "--ita-visible-in-index",  # `git add -N`: the name is in the index without its content
 )
+_CHANGED = (
+    *("diff", "--cached", "--name-only", "-z"),
+    *("--no-renames", "--no-ext-diff", "--no-relative"),
+)
 # A merge counts as the source of a file that none of its parents has (`-c`).
 _COMMITTED = ("diff-tree", "--stdin", *_ADDED, "-r", "-c", "--root")
 _REPOSITORY = b"160000"
@@ -48,6 +52,11 @@ def tracked_files(git: Git) -> list[str]:
 def untracked_files(git: Git, wanted: Wanted = _all) -> list[str]:
     """Return the wanted files that are neither tracked nor ignored. Raises GitError."""
     return _names(git, wanted, *LIST_UNTRACKED)
+
+
+def changed_in_index(git: Git) -> list[str]:
+    """Return the names in the index that differ from HEAD. Raises GitError."""
+    return _names(git, _all, *_CHANGED)
 
 
 def _names(git: Git, wanted: Wanted, *arguments: str) -> list[str]:

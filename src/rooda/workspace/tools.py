@@ -43,6 +43,7 @@ OUTPUT_LIMIT = 4 * 1024 * 1024
 LAST_SECONDS = 5.0
 # After a signal the user waits for rooda. All commands that close the run together get:
 _LAST_MOMENT = 0.4  # seconds for the last snapshot, the commit of finished work and its push
+_LAST_NOTE = 2.0  # seconds to note whose the uncommitted files are, also after a second signal
 _LAST_HOOKS = 5.0  # seconds from the signal on for the hooks that send a message
 _LAST_HOOK = 0.4  # seconds for them at least, if the agent took long to end
 _LAST_GRACE = 0.3  # seconds between SIGTERM and SIGKILL, if one of them takes longer
@@ -167,6 +168,7 @@ class Tools:
         self.sandbox: Container | None = None
         self.hung: set[str] = set()  # commands of git that ran into their time limit
         self._closing_since: float | None = None  # when the first closing act after a signal began
+        self._is_noting = False
         self._execute = execute or self.runner.run
         avoid = tuple(str(top) for folder in folders for top in _tops(folder))
         folders_of_path = safe_folders(self.environ.get("PATH", os.defpath), avoid)
@@ -278,11 +280,18 @@ class Tools:
         now = signals.stopwatch.now()
         if self._closing_since is None:
             self._closing_since = now
+        if self._is_noting:
+            return _LAST_NOTE - (now - self._closing_since)
         return 0.0 if signals.is_urgent else _LAST_MOMENT - (now - self._closing_since)
 
-    def begin_last_moment(self) -> None:
-        """Give the closing acts from now on a last moment of their own."""
-        self._closing_since = None
+    @contextlib.contextmanager
+    def noting(self) -> Iterator[None]:
+        """Give git a moment to list files, after any number of signals: a resumed run needs it."""
+        since, self._closing_since, self._is_noting = self._closing_since, None, True
+        try:
+            yield
+        finally:
+            self._closing_since, self._is_noting = since, False
 
     @property
     def is_over(self) -> bool:
