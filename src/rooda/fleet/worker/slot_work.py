@@ -81,11 +81,6 @@ class SlotWork:
         """What the children of the run printed here."""
         return self._slot.folder / "log"
 
-    @property
-    def claims(self) -> int:
-        """How often the iteration at work was claimed."""
-        return 0 if self._record is None else self._record.claims_since
-
     def leave(self) -> None:
         """Forget the run: the next iteration claims it again, and brings it here again."""
         self._record = None
