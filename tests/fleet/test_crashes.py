@@ -131,8 +131,9 @@ def test_an_agent_whose_rooda_was_killed_spoils_nothing(sqlite_fleet: Fleet) -> 
 
 @pytest.mark.real
 def test_a_git_that_was_killed_does_not_end_a_run(sqlite_fleet: Fleet) -> None:
-    """It is the first git of the iteration: rooda could not start."""
+    """It is the first git of the iteration: rooda could not start. A worker has died before."""
     fleet = sqlite_fleet
+    faults = {FAULTS: "crash:after-claim:one:1", DONE: str(fleet.folder)}
     folder = fleet.folder / "bin"
     folder.mkdir()
     git = shutil.which("git")
@@ -140,7 +141,8 @@ def test_a_git_that_was_killed_does_not_end_a_run(sqlite_fleet: Fleet) -> None:
     (folder / "git").write_text(f'#!/bin/sh\n{die}\nexec {git} "$@"\n')
     (folder / "git").chmod(0o755)
     fleet.add([FleetTask("one", text="work")], fleet.agent(2))
-    fleet.start_slot(1, more={"PATH": f"{folder}:{os.environ['PATH']}"})
+    assert fleet.start_slot(1, more=faults).wait(30) == -signal.SIGKILL
+    fleet.start_slot(2, takeover=1.0, more={"PATH": f"{folder}:{os.environ['PATH']}"})
     fleet.until_ended()
     assert (fleet.folder / "died").exists()
     fleet.check_exactly_once("one", 2)

@@ -44,7 +44,7 @@ def check(start: Workspace, nursery: Nursery, change: str, *others: Workspace) -
     """Let an agent make the change, and look for its run from the start folder and others."""
     begun = nursery.folder / "begun"
     tools = Workspace(nursery.folder / "tools", start.home)
-    agent = tools.agent(f"{change}\necho > {begun}; exec sleep 60")
+    agent = tools.agent(f"{change}\necho > {begun}; exec sleep 3600")
     running = nursery.start(start, "work", "--ai-cmd", agent)
     wait_for(begun)
     below = in_folder(start, "below")
@@ -96,7 +96,7 @@ def test_repository_that_was_there_before_the_run_is_not_a_part_of_it(
         subprocess.run(["git", "init", "-q", str(folder.path)], check=True)
     begun = nursery.folder / "begun"
     tools = Workspace(nursery.folder / "tools", workspace.home)
-    agent = tools.agent(f"echo > {begun}; exec sleep 60")
+    agent = tools.agent(f"echo > {begun}; exec sleep 3600")
     running = nursery.start(workspace, "work", "--ai-cmd", agent)
     wait_for(begun)
     refused = nested.rooda("stop", "--now")

@@ -18,6 +18,15 @@ from support.fleet import Fleet, rooda_in
 from support.postgres import Postgres
 from support.socket_proxy import SocketProxy
 
+# What is put in place of a folder that was deleted: words for the shell.
+_REPLACEMENTS = {
+    "a link": 'ln -s "$repo" "$path"',
+    "a file": 'echo x > "$path"',
+    "a locked folder": 'mkdir "$path"; chmod 000 "$path"',
+    "a repository": 'case "$path" in *.git) path="${path%/.git}";; esac; git init -q "$path"',
+    "a clone": 'git clone -q "$repo" "$path.new"; case "$path" in *.git) '
+    'mv "$path.new/.git" "$path"; rm -rf "$path.new";; *) mv "$path.new" "$path";; esac',
+}
 TTL = 2.0
 MARK = "ROODA_STORM"
 _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess, ProcessLookupError)
@@ -34,10 +43,19 @@ class Later(Struct, frozen=True):
 class Storm:
     """Slot processes that are kept alive, and the troubles that they meet."""
 
-    def __init__(self, fleet: Fleet, seed: int, slots: int, server: Postgres | None) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        seed: int,
+        slots: int,
+        server: Postgres | None,
+        *,
+        deletes_only: bool = False,
+    ) -> None:
         self.fleet = fleet
+        self._deletes_only = deletes_only
         self.story: list[str] = []
-        self.has_killed_agents = False  # an iteration whose agent dies is one that failed
+        self.has_failed_iterations = False  # its agent died, or git was away when rooda committed
         self._random = random.Random(seed)
         self._mark = str(fleet.folder)
         self._server = server
@@ -125,11 +143,15 @@ class Storm:
     # -- troubles --------------------------------------------------------------------------
 
     def _trouble(self) -> None:
+        deletions = [self._delete_part, self._delete_part, self._move_away, self._delete_slot]
+        if self._deletes_only:
+            self._random.choice([*deletions, self._kill_rooda])()
+            return
         troubles = [
+            *deletions,
             *(self._kill_slot, self._kill_rooda, self._kill_agent, self._kill_tree),
             *(self._kill_one, self._kill_rooda),
             *(self._freeze_slot, self._freeze_tree, self._hide_repository),
-            *(self._delete_part, self._delete_part, self._delete_slot),
         ]
         if self._server is not None:
             troubles += [self._restart_server, self._halt_server, self._part, self._part]
@@ -171,13 +193,13 @@ class Storm:
     def _kill_one(self) -> None:
         """Kill a warden, the agent, or a git command."""
         number, tree = self._tree()
-        self.has_killed_agents = True
+        self.has_failed_iterations = True
         self._signal("kill one", number, self._random.sample(tree, bool(tree)), signal.SIGKILL)
 
     def _kill_agent(self) -> None:
         number, tree = self._busy_tree()
         with contextlib.suppress(*_GONE):
-            self.has_killed_agents = True
+            self.has_failed_iterations = True
             agents = [one for one in tree if "agent-" in " ".join(one.cmdline()[:2])]
             self._signal("kill the agent", number, agents, signal.SIGKILL)
 
@@ -198,21 +220,46 @@ class Storm:
         self._in_a_while(lambda: self._signal("wake", number, chosen, signal.SIGCONT))
 
     def _delete_part(self) -> None:
-        """Delete a work tree, its repository or a record; or put another repository there."""
+        """Delete a work tree, its repository or a record, and perhaps put something else there."""
         number, _ = self._busy_tree()
-        slot = self._folder(number)
         part = self._random.choice(["work", "work/.git", "record"])
-        is_replaced = self._random.random() < 0.3
-        self._tell(f"delete {part} of slot {number}{', and make a new one' * is_replaced}")
-        self._remove(slot / part)
-        if is_replaced:
-            new = slot / "work" if part == "work/.git" else slot / part
-            subprocess.run(["git", "init", "-q", str(new)], check=False, capture_output=True)
+        new = self._random.choice(["nothing", "nothing", *_REPLACEMENTS])
+        self._tell(f"delete {part} of slot {number}, and put {new} there")
+        path = self._folder(number) / part
+        self._remove(path)
+        self._replace(path, new)
+
+    def _replace(self, path: Path, new: str) -> None:
+        words = _REPLACEMENTS.get(new)
+        if words is not None and path.parent.is_dir():
+            variables = {"path": str(path), "repo": str(self.fleet.repo)}
+            environ = self.fleet.environ(**variables)
+            subprocess.run(["sh", "-c", words], env=environ, check=False, capture_output=True)
+
+    def _move_away(self) -> None:
+        """Move a folder of a slot away, and back if nothing else is there by then."""
+        number, _ = self._busy_tree()
+        part = self._random.choice(["work", "work/.git", "record", ""])
+        self.has_failed_iterations = True
+        path, aside = self._folder(number) / part, self.fleet.folder / f"away-{len(self.story)}"
+        self._tell(f"move {part or 'the folder'} of slot {number} away")
+        with contextlib.suppress(OSError):
+            path.rename(aside)
+
+        def move_back() -> None:
+            self._tell(f"move {part or 'the folder'} of slot {number} back")
+            if not path.exists():
+                with contextlib.suppress(OSError):
+                    aside.rename(path)
+
+        self._in_a_while(move_back)
 
     def _delete_slot(self) -> None:
         number, _ = self._busy_tree()
-        self._tell(f"delete the folder of slot {number}")
+        new = self._random.choice(["nothing", "nothing", "a link", "a repository"])
+        self._tell(f"delete the folder of slot {number}, and put {new} there")
         self._remove(self._folder(number))
+        self._replace(self._folder(number), new)
 
     def _folder(self, number: int) -> Path:
         cache = self.fleet.folder / "cache"
@@ -283,10 +330,12 @@ class Storm:
 
 
 @contextlib.contextmanager
-def storm_at(folder: Path, url: str, server: Postgres | None, seed: int) -> Iterator[Storm]:
+def storm_at(
+    folder: Path, url: str, server: Postgres | None, seed: int, *, deletes_only: bool = False
+) -> Iterator[Storm]:
     """Yield a storm in a new fleet; end both afterwards."""
     fleet = Fleet(folder, url)
-    storm = Storm(fleet, seed, 3, server)
+    storm = Storm(fleet, seed, 3, server, deletes_only=deletes_only)
     try:
         yield storm
     finally:

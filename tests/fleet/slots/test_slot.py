@@ -414,7 +414,6 @@ def test_nothing_is_published_of_a_work_tree_repository_or_record_that_rooda_did
 ) -> None:
     record = begin(slot)
     slot.prepare(record, base, "api")
-    slot.note_folders()
     here = agent(slot, user)
     here.write("b.txt", "agent\n")
     here.write("a.log", "ignored\n")
@@ -434,7 +433,6 @@ def test_a_slot_that_is_gone_is_not_taken_for_a_remote_that_is_away(
     slot: Slot, user: Repo, base: str, careless: str
 ) -> None:
     slot.prepare(begin(slot), base, "api")
-    slot.note_folders()
     agent(slot, user).sh(careless)
     with pytest.raises(SlotGone):
         slot.check()
@@ -442,10 +440,55 @@ def test_a_slot_that_is_gone_is_not_taken_for_a_remote_that_is_away(
         slot.snapshot()
 
 
+@pytest.mark.parametrize("place", ["1", "../project"])
+def test_a_link_in_place_of_a_slot_is_removed_and_not_followed(
+    user: Repo, tmp_path: Path, place: str
+) -> None:
+    """Behind it, rooda would delete folders of the user that are named as those of a slot."""
+    for folder in ("work", "record", "1/work", "1/record"):
+        user.write(f"{folder}/mine.txt", "mine\n")
+    user.path.chmod(0o755)
+    before = fingerprint(user), user.path.stat().st_mode
+    project = open_slot(user).folder.parent
+    path = (project / place).resolve()
+    path.rename(tmp_path / "away")
+    path.symlink_to(user.path)
+    again = open_slot(user)
+    assert (changes_since(before[0], user), user.path.stat().st_mode) == ([], before[1])
+    assert not again.folder.resolve().is_relative_to(user.path)
+    again.close()
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    "leftover",
+    [
+        "ln -s {user} ../record",
+        "echo x > ../record",
+        "mkdir -p ../record/x; chmod 000 ../record",
+        "rm -rf ../work; ln -s {user} ../work",
+        "mkdir ../clone-alternates ../setup-mark; rm -rf .git",
+    ],
+)
+def test_what_an_agent_leaves_in_place_of_a_folder_does_not_stop_the_next_run(
+    slot: Slot, user: Repo, base: str, leftover: str
+) -> None:
+    slot.prepare(begin(slot), base, "api")
+    (user.path / ".git/refs/tags").chmod(0o500)  # git does not need to write there
+    before = fingerprint(user)
+    agent(slot, user).sh(f"rm -rf ../record ../setup-mark; {leftover.format(user=user.path)}")
+    slot.leave_run()
+    slot.prepare(begin(slot, "next"), base, "next")
+    slot.check()
+    assert list(slot.record_folder.iterdir()) == []
+    assert (slot.work / "a.txt").read_text() == "one\n"
+    assert changes_since(before, user) == []
+    assert (user.path / ".git/refs/tags").stat().st_mode & 0o777 == 0o500
+
+
 @pytest.mark.real
 def test_deleted_files_of_an_intact_work_tree_are_work(slot: Slot, user: Repo, base: str) -> None:
     slot.prepare(begin(slot), base, "api")
-    slot.note_folders()
     agent(slot, user).sh("git rm -q a.txt; echo x > new.txt")
     work = slot.snapshot()
     assert work.wip is not None

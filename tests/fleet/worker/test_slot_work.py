@@ -19,7 +19,7 @@ from rooda.fleet.remote.pull_request import PullRequest
 from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.run_record import Record
 from rooda.fleet.run_model import Finish, FleetTask, RunState
-from rooda.fleet.slots.slot import Slot, slots_root
+from rooda.fleet.slots.slot import Slot, SlotChanged, slots_root
 from rooda.fleet.worker import slot_work
 from rooda.fleet.worker.control import Control
 from rooda.fleet.worker.next_move import Next
@@ -245,6 +245,20 @@ def test_an_iteration_whose_slot_vanishes_is_done_again_and_deletes_nothing(
     assert fleet.run("one").state is RunState.SUCCESS, fleet.story()
     fleet.check_exactly_once("one", 3)
     assert "README" in fleet.git("ls-tree", "--name-only", "rooda/one").split()
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("part", ["work", "work/.git", "record"])
+def test_a_slot_that_changes_during_its_setup_does_not_end_the_run(fleet: Fleet, part: str) -> None:
+    root = fleet.folder / "slots"
+    slot = Slot.open(root, fleet.project, 1, fleet.remote, environ=fleet.environ())
+    path = slot.folder / part
+    setup = f"rm -rf '{path}'; git init -q '{path}'; exit 1"
+    plan = SlotPlan(fleet.url, fleet.remote, fleet.project, 1, setup=setup)
+    (run,) = fleet.add([FleetTask("one")], "agent")
+    with pytest.raises(SlotChanged, match="was deleted or replaced"):
+        SlotWork(slot, plan, "worker", Control(), lambda *_: None).open(run)
+    slot.close()
 
 
 @pytest.mark.real

@@ -36,6 +36,7 @@ _FIRST_PORT, _PORTS = 20000, 100  # of slot 0, and how many each slot has
 _MARK = "ROODA_SLOT_FOLDER"
 _LEFTOVER_GRACE = 2.0  # seconds: more than a warden needs that lost its rooda
 _UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
+_REPLACED = "{} was deleted or replaced during the iteration"
 
 
 class SlotGone(Exception):  # noqa: N818 - what happened
@@ -116,16 +117,14 @@ class Slot:
         OSError if the folder can't be made.
         """
         folder = root / project_folder(project) / str(number)
-        for one in (root, folder.parent, folder):
-            one.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
-        folder.chmod(_PRIVATE)
+        root.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        for one in (folder.parent, folder):
+            _make_folder(one)
         lock = _take_lock(folder / "lock", f"slot {number}", tell)
         try:
             slot = cls(folder, number, url, Tools(environ, [folder / "work"]), lock, checkout)
             for one in (slot.record_folder, slot.temporary):
-                if one.is_symlink():
-                    one.unlink()
-                one.mkdir(mode=_PRIVATE, exist_ok=True)
+                _make_folder(one)
             slot.stop_leftovers()
             slot.repair()
             slot._clone.keep_house()
@@ -172,19 +171,22 @@ class Slot:
             self._note_new_clone()
 
     def _note_new_clone(self) -> None:
-        self._setup.mark.unlink(missing_ok=True)
+        remove_tree(self._setup.mark)
         self.remote.forget_made()
 
     # -- is it still the one that rooda made? ----------------------------------------------
 
-    def note_folders(self) -> None:
-        """Note that the folders of the run are ready. Raises OSError.
+    def _note_folders(self) -> None:
+        """Note that the folders of the run are ready. Raises SlotChanged.
 
         A descriptor keeps each of them: a new folder can't get the same inode meanwhile.
         """
         self._forget_folders()
         for path in (self.work, self._clone.git_dir, self.record_folder):
-            self._made[path] = os.open(path, os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                self._made[path] = os.open(path, os.O_DIRECTORY | os.O_NOFOLLOW)
+            except OSError:
+                raise SlotChanged(_REPLACED.format(path)) from None
 
     def _forget_folders(self) -> None:
         for fd in self._made.values():
@@ -201,7 +203,7 @@ class Slot:
         self.check_folder()
         for path, fd in self._made.items():
             if not _is_same(path, fd):
-                raise SlotChanged(f"{path} was deleted or replaced during the iteration")
+                raise SlotChanged(_REPLACED.format(path))
 
     def check_whole(self) -> None:
         """Raise SlotGone or SlotChanged, also if git can't work with the clone any more."""
@@ -227,8 +229,10 @@ class Slot:
     def prepare(self, record: Record, base: str, run: str) -> str:
         """Reset the slot to where the run is, with its uncommitted work; return that commit.
 
-        A new run starts at `base`. Raises Unreachable; Conflict if a person moved the branch and
-        the uncommitted work does not fit there; SetupFailed if a submodule does not come.
+        A new run starts at `base`. The record of the slot is empty then. From now on, `check` fails
+        if somebody replaces a folder of the run. Raises Unreachable; SlotChanged; Conflict if a
+        person moved the branch and the uncommitted work does not fit there; SetupFailed if a
+        submodule does not come.
         """
         start = record.start or base
         self._start = start
@@ -239,7 +243,10 @@ class Slot:
             self._note_new_clone()
             self.remote.fetch(run)
             self._reset(start, run)
-        self._empty_temporary_folder()
+        for folder in (self.record_folder, self.temporary):
+            remove_tree(folder)
+            _make_folder(folder)
+        self._note_folders()
         try:
             self._clone.update_submodules()
         except GitError as error:
@@ -253,10 +260,6 @@ class Slot:
         self.remote.ensure(start)
         kept = (f"refs/rooda/{kind}/{run}" for kind in ("new", "seen/record", "seen/branch"))
         self._clone.reset_to(start, f"rooda/{run}", kept)
-
-    def _empty_temporary_folder(self) -> None:
-        remove_tree(self.temporary)
-        self.temporary.mkdir(mode=_PRIVATE, exist_ok=True)
 
     def snapshot(self, allowed_secrets: tuple[str, ...] = ()) -> Snapshot:
         """Return the work as commits, without secret files and copied files.
@@ -370,6 +373,14 @@ class Slot:
         """Run the setup command, if it is due; return whether it ran. Raises SetupFailed."""
         environ = {**self.tools.environ, **self.environment()}
         return run_setup(setup, self.work, self._setup, self.tools, environ, tell)
+
+
+def _make_folder(path: Path) -> None:
+    """Make a private folder where there is none. rooda makes no link here, so it follows none."""
+    if path.is_symlink() or not path.is_dir():
+        remove_tree(path)
+    path.mkdir(mode=_PRIVATE, exist_ok=True)
+    path.chmod(_PRIVATE)
 
 
 def _is_same(path: Path, fd: int) -> bool:

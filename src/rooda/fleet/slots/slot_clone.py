@@ -121,7 +121,7 @@ class SlotClone:
     def _keep(self, source: Path, name: str) -> None:
         """Keep a file of the new clone beside the work tree, where no agent works."""
         kept = self._kept(name)
-        kept.unlink(missing_ok=True)
+        remove_tree(kept)
         if source.exists():
             kept.with_suffix(".new").write_bytes(source.read_bytes())
             kept.with_suffix(".new").rename(kept)
@@ -134,7 +134,9 @@ class SlotClone:
 
         Raises Unreachable.
         """
-        _open_folders(self.git_dir)
+        _allow(self.work, stat.S_IRWXU)
+        if not self.work.is_symlink():  # else it is the repository of somebody else
+            _open_folders(self.git_dir)
         if not self.is_there:
             self.make()
         self.tidy()

@@ -59,7 +59,7 @@ def run_setup(
     wanted = _mark(setup, work)
     if _read(files.mark) == wanted.encode():
         return False
-    files.mark.unlink(missing_ok=True)
+    remove_tree(files.mark)
     shown = one_line(without_secret_values(setup.command))
     tell(f"setup: {shown}")
     done = tools.run(
@@ -105,7 +105,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write_private(path: Path, content: bytes) -> None:
-    path.unlink(missing_ok=True)
+    remove_tree(path)
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(fd, "wb") as file:
         file.write(content)

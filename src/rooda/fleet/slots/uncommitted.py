@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rooda.config.new_secrets import NewSecrets
 from rooda.fleet.remote.replay import Conflict, unmerged_files
-from rooda.fleet.slots.slot_clone import SlotClone, has_flags, make_writable
+from rooda.fleet.slots.slot_clone import SlotClone, has_flags, make_writable, remove_tree
 from rooda.workspace.git import INHERITED, Git, GitError
 from rooda.workspace.new_files import staged_files, untracked_files
 from rooda.workspace.state_folder import STATE_FOLDER
@@ -24,7 +24,7 @@ def commit_uncommitted(
     tree, and none of the files that are `left_out`. `index` is a file to work with. Raises
     GitError.
     """
-    index.unlink(missing_ok=True)
+    remove_tree(index)
     git = clone.with_index(index)
     own = clone.git_dir / "index"
     if own.is_file() and not has_flags(clone.git):

@@ -3,8 +3,7 @@
 import contextlib
 import os
 import platform
-import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -29,6 +28,7 @@ from rooda.fleet.remote.run_record import Record
 from rooda.fleet.run_model import Finish, Run, RunState
 from rooda.fleet.slots.publishing import Publication, PublishedConflict, publish_work
 from rooda.fleet.slots.slot import Slot, SlotChanged, Snapshot
+from rooda.fleet.slots.slot_clone import remove_tree
 from rooda.fleet.slots.slot_setup import Setup, SetupFailed
 from rooda.fleet.worker.child import Child, read_result
 from rooda.fleet.worker.control import Control
@@ -81,11 +81,6 @@ class SlotWork:
         """What the children of the run printed here."""
         return self._slot.folder / "log"
 
-    @property
-    def claims(self) -> int:
-        """How often the iteration at work was claimed."""
-        return 0 if self._record is None else self._record.claims_since
-
     def leave(self) -> None:
         """Forget the run: the next iteration claims it again, and brings it here again."""
         self._record = None
@@ -118,7 +113,8 @@ class SlotWork:
             return found
         reach("after-claim", run.run, found.iteration + 1)
         try:
-            self._bring(run, found)
+            with self._blaming_slot():
+                self._bring(run, found)
         except Conflict as conflict:
             return self._give_up(run, found, RunState.CONFLICT, str(conflict))
         except (SetupFailed, TransferError) as error:
@@ -149,6 +145,15 @@ class SlotWork:
             return push()
         except Unreachable:  # or the fault is on this side
             self._slot.check_whole()
+            raise
+
+    @contextlib.contextmanager
+    def _blaming_slot(self) -> Iterator[None]:
+        """Raise SlotGone or SlotChanged in place of an error, if that is the reason for it."""
+        try:
+            yield
+        except (OSError, GitError, SetupFailed, TransferError):
+            self._slot.check()
             raise
 
     def end(self, run: Run, found: Next) -> Next:
@@ -183,14 +188,12 @@ class SlotWork:
                 Setup(plan.setup, plan.setup_inputs), lambda words: self._tell(run.run, words)
             )
             self._tell(run.run, "")
-        shutil.rmtree(slot.record_folder, ignore_errors=True)
-        slot.record_folder.mkdir(mode=0o700)
         if record.record:
             # Every person who can push writes records: no flag of one reaches the command line.
             import_run(slot.record_folder, record.record, _started(run))
-        (slot.work / _TASK_FILE).write_text(run.task.text, encoding="utf-8")
-        self.log.unlink(missing_ok=True)
-        slot.note_folders()
+        for path in (task_file := slot.folder / "task.md", self.log):
+            remove_tree(path)  # an agent may have put a link or a folder there
+        task_file.write_text(run.task.text, encoding="utf-8")
 
     def _base(self, run: Run) -> str:
         """Return the commit from which a new run starts: with the work of those before it."""
@@ -240,15 +243,18 @@ class SlotWork:
         Raises SlotGone, or SlotChanged if the iteration has to be done again.
         """
         self._slot.check()
-        result = self._slot.folder / "result.json"
-        result.unlink(missing_ok=True)
-        child = Child(
-            [*self._words(run), "--result", str(result)],
-            folder=self._slot.work,
-            environment={**self._slot.tools.environ, **self._slot.environment(), **self._slot.mark},
-            log=self.log,
-            shared=[self._slot.lock_fd],
-        )
+        slot = self._slot
+        # Beside the slot: rooda would follow a link that an agent puts in place of the slot.
+        result = slot.folder.with_name(f"result-{slot.number}.json")
+        remove_tree(result)
+        with self._blaming_slot():
+            child = Child(
+                [*self._words(run), "--result", str(result)],
+                folder=slot.work,
+                environment={**slot.tools.environ, **slot.environment(), **slot.mark},
+                log=self.log,
+                shared=[slot.lock_fd],
+            )
         self._control.attach(child)
         child.wait()
         self._control.attach(None)

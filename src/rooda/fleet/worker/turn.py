@@ -82,6 +82,7 @@ class TurnWork:
         self._slot = slot
         self._control = control
         self._place = place
+        self._not_starts = 0  # how often rooda could not start, since the last publication
         self._voided: list[str] = []  # why the iteration at work has to be done again, each time
         control.begin(ActiveTurn(run, turn))
 
@@ -229,8 +230,12 @@ class TurnWork:
             self._place.on_lost(str(error))
 
     def _not_started(self, run: Run, result: RunOutcome) -> Next:
-        """End a run that can't start, unless it was bad luck, such as a killed git."""
-        if self._slot.claims < _TRIES_TO_START:
+        """End a run that can't start, unless it was bad luck, such as a killed git.
+
+        Claims do not tell: those of workers that died count too.
+        """
+        self._not_starts += 1
+        if self._not_starts < _TRIES_TO_START:
             self._slot.leave()
             return Next("again")
         return self._slot.give_up(run, RunState.FAILED, one_line(result.reason))
@@ -255,7 +260,7 @@ class TurnWork:
         found = self._slot.publish(run, result, state or RunState.WORKING, reason=reason)
         if found is not None:
             return found
-        self._voided = []
+        self._not_starts, self._voided = 0, []
         reach("after-push", self.run, number)
         progress = RunProgress(
             number,
