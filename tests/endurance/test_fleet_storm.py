@@ -59,7 +59,7 @@ def test_every_iteration_is_done_exactly_once(
     check_nothing_is_left(storm)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", seeds())
 def test_deleted_and_replaced_slots_work_trees_repositories_and_records_spoil_nothing(

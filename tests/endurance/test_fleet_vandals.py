@@ -79,7 +79,7 @@ def work_until_ended(fleet: Fleet) -> None:
     fleet.until(have_ended, 400)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(500)
 def test_an_agent_that_deletes_or_replaces_its_slot_publishes_nothing_and_stops_nobody(
     fleet: Fleet,

@@ -48,6 +48,42 @@ CONFTEST = (
 )
 RAKE = "rake aborted!\nDon't know how to build task 'tst' (See the list of available tasks)\n"
 TRACE = "(See full trace by running task with --trace)\n"
+NO_TARGET = "make: *** No rule to make target 'tst'.  Stop.\n"
+TIME = (
+    "Command exited with non-zero status 2\n"
+    "0.00user 0.00system 0:00.00elapsed 28%CPU (0avgtext+0avgdata 2300maxresident)k\n"
+    "0inputs+0outputs (0major+162minor)pagefaults 0swaps\n"
+)
+TOX = (
+    "py: exit {0} (0.15 seconds) /w> pytest pid=123\n"
+    "  py: FAIL code {0} (0.20=setup[0.05]+cmd[0.15] seconds)\n"
+    "  evaluation failed :( (0.24 seconds)\n"
+)
+UNITTEST = (
+    "ERROR: nosuch (unittest.loader._FailedTest.nosuch)\n"
+    "ImportError: Failed to import test module: nosuch\nTraceback (most recent call last):\n"
+    '  File "/usr/lib/python3.11/unittest/loader.py", line 162, in loadTestsFromName\n'
+    "    module = __import__(module_name)\nModuleNotFoundError: No module named 'nosuch'\n\n\n"
+    "----------\nRan 1 test in 0.000s\n\nFAILED (errors=1)\n"
+)
+NO_PROGRAM = (
+    "npm error code E404\nnpm error 404 Not Found - GET https://packages.example.org/nosuch\n"
+    "npm error 404\nnpm error 404  The requested resource 'nosuch@*' could not be found or you do "
+    "not have permission to access it.\nnpm error 404\n"
+    "npm error 404 Note that you can also install from a\n"
+    "npm error 404 tarball, folder, http url, or git url.\n"
+)
+NO_NODE_PACKAGE = (
+    "Error: Cannot find module 'chai'\nRequire stack:\n- /w/test.js\n"
+    "    at Module._resolveFilename (node:internal/modules/cjs/loader:1207:15)\n"
+    "    at Object.<anonymous> (/w/test.js:1:1) {\n"
+    "  code: 'MODULE_NOT_FOUND',\n  requireStack: [ '/w/test.js' ]\n}\n\nNode.js v20.20.2\n"
+)
+NO_ES_PACKAGE = (
+    "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'chai' imported from /w/t.mjs\n"
+    "    at packageResolve (node:internal/modules/esm/resolve:873:9) {\n"
+    "  code: 'ERR_MODULE_NOT_FOUND'\n}\n\nNode.js v20.20.2\n"
+)
 PYTHON = "/usr/bin/python3"
 NO_PYTEST = f"{PYTHON}: No module named pytest\n"
 
@@ -162,7 +198,52 @@ NO_PYTEST = f"{PYTHON}: No module named pytest\n"
             ),
             "unrecognized arguments: --nosuch",
         ),
-        (4, "python -m pytest", CONFTEST, "pytest rejects its arguments or conftest.py"),
+        (4, "python -m pytest", CONFTEST, "pytest can't load /w/conftest.py"),
+        (2, "make t", f"{CONFTEST}make: *** [Makefile:6: t] Error 4\n", "load /w/conftest.py"),
+        (4, "pytest -p no", "Error importing plugin\n", "pytest rejects its arguments or conftest"),
+        (1, "python -m unittest nosuch", UNITTEST, "no module nosuch"),
+        (1, "python -m unittest -v nosuch.test_a", UNITTEST, "no module nosuch"),
+        (
+            1,
+            "python3 -m unittest discover -s nosuch",
+            (
+                "    raise ImportError('Start directory is not importable: %r' % start_dir)\n"
+                "ImportError: Start directory is not importable: 'nosuch'\n"
+            ),
+            "unittest found no folder nosuch",
+        ),
+        (5, "tox", f"no tests ran in 0.00s\n{TOX.format(5)}", "pytest found no tests"),
+        (4, "tox -e py", f"{CONFTEST}{TOX.format(4)}", "load /w/conftest.py"),
+        (
+            1,
+            "tox",
+            (
+                "py: failed with pytst is not allowed, use allowlist_externals to allow it\n"
+                "  py: FAIL code 1 (0.02 seconds)\n  evaluation failed :( (0.10 seconds)\n"
+            ),
+            "tox may not run pytst",
+        ),
+        (
+            1,
+            "nox -s tests",
+            (
+                "no tests ran in 0.01s\nnox > Command pytest failed with exit code 5\n"
+                "nox > Session tests failed.\n"
+            ),
+            "pytest found no tests",
+        ),
+        (
+            1,
+            "nox",
+            "nox > Program pytst not found.\nnox > Session tests failed.\n",
+            "nox found no program pytst",
+        ),
+        (
+            1,
+            "pipenv run pytst",
+            "Error: the command pytst could not be found within PATH or Pipfile's [scripts].\n",
+            "pipenv found no program pytst",
+        ),
         (
             2,
             "uv run pytst",
@@ -220,7 +301,41 @@ NO_PYTEST = f"{PYTHON}: No module named pytest\n"
             ),
             "jest found no tests",
         ),
+        (1, "npx nosuch", NO_PROGRAM, "npm found no package nosuch"),
+        (1, "npm tst", 'Unknown command: "tst"\n\nDid you mean this?\n  npm test\n', "command tst"),
+        (1, "node test.js", NO_NODE_PACKAGE, "node found no package chai"),
+        (1, "npm test", f"> x@1.0.0 test\n> node t.mjs\n\n{NO_ES_PACKAGE}", "no package chai"),
+        (1, "node --test nosuch.js", "Could not find '/w/nosuch.js'\n", "no file /w/nosuch.js"),
+        (
+            1,
+            "npx playwright test nosuch",
+            "Error: No tests found.\nMake sure that arguments are regular expressions.\n",
+            "playwright found no tests",
+        ),
         # others
+        (2, "time make tst", f"{NO_TARGET}{TIME}", "target tst"),
+        (
+            1,
+            "ninja -C no",
+            "ninja: fatal: chdir to 'no' - No such file or directory\n",
+            "folder no",
+        ),
+        (1, "cmake --build build", "Error: /w/build is not a directory\n", "folder /w/build"),
+        (
+            1,
+            "go test ./no",
+            "stat /w/no: directory not found\nFAIL\t./no [setup failed]\nFAIL\n",
+            "folder /w/no",
+        ),
+        (2, "prove", "No tests named and 't' directory not found at Prove.pm line 522.\n", "prove"),
+        (1, "vendor/bin/phpunit x", 'PHPUnit 11.0\n\nTest file "x" not found\n', "no such file"),
+        (
+            1,
+            "docker compose run t",
+            "docker: unknown command: docker compose\n\nRun 'docker --help' for more information\n",
+            "no command compose",
+        ),
+        (1, "docker compose run t", "no such service: t\n", "no service t"),
         (
             101,
             "cargo test",
@@ -322,12 +437,15 @@ COLLECTION = (
         (2, "pytest -q", COLLECTION),
         (
             1,
-            "python3 -m unittest nosuch",
-            (
-                "ModuleNotFoundError: No module named 'nosuch'\n\n\n"
-                "------\nRan 1 test in 0.000s\n\nFAILED (errors=1)\n"
-            ),
-        ),
+            "python3 -m unittest test_app",
+            UNITTEST,
+        ),  # the test exists, and the agent writes nosuch
+        (1, "python3 -m unittest nosuch test_a", UNITTEST.replace("Ran 1 test", "Ran 2 tests")),
+        (1, "node test.js", NO_NODE_PACKAGE.replace("'chai'", "'./chai'")),
+        (1, "node test.js", NO_NODE_PACKAGE.replace("'chai'", "'@/chai'")),
+        (1, "npm test", f"{NO_NODE_PACKAGE}\n  1 failing\n"),
+        (1, "tox", f"1 failed in 0.59s\n{TOX.format(1)}"),
+        (2, "time make test", f"1 failed in 0.59s\nmake: *** [Makefile:12: test] Error 1\n{TIME}"),
         (
             1,
             "python3 check.py",

@@ -84,6 +84,11 @@ def test_check_boxes_are_tasks() -> None:
 2) [x] numbered otherwise
 - [ ] Task 7: with a number
 - [~] under way
+- [-] put off
+- [>] moved to next week
+- [?] is it needed
+- [x ] done by hand
+- [  ] open by hand
 """
     assert [(task.name, task.status) for task in tasks_in(text)] == [
         ("First thing", DONE),
@@ -95,6 +100,11 @@ def test_check_boxes_are_tasks() -> None:
         ("numbered otherwise", DONE),
         ("with a number", OPEN),
         ("under way", WIP),
+        ("put off", OPEN),
+        ("moved to next week", OPEN),
+        ("is it needed", OPEN),
+        ("done by hand", DONE),
+        ("open by hand", OPEN),
     ]
 
 

@@ -55,6 +55,14 @@ _TRAILERS = (
     r'error: script ".*" exited with code (?P<code>\d+)',  # bun
     r"error: [Rr]ecipe .* failed (?:on line \d+ )?with exit code (?P<code>\d+)",  # just
     r'task: Failed to run task ".*": exit status (?P<code>\d+)',
+    r"\S+: exit (?P<code>\d+) \(.* seconds\) .*> .* pid=\d+",  # tox
+    r"\s*\S+: FAIL(?:ED)? code (?P<code>\d+)(?: \(.*\))?",
+    r"\s*evaluation failed :\( .*",
+    r"\.pkg\S*: _exit> .*",
+    r"nox > Command .* failed with exit code (?P<code>\d+).*",
+    r"nox > (?:Session .* failed\.|Ran multiple sessions:|\* .*)",
+    r"Command exited with non-zero status (?P<code>\d+)",  # time
+    r"[\d.]+user [\d.]+system .*|\d+inputs\+\d+outputs .*|(?:real|user|sys)\s[\dms.]+",
 )
 
 _SCRIPT = "Correct the name of the script, or add it to package.json"
@@ -63,6 +71,8 @@ _FOLDER = "Run the check in the folder of the project"
 _INSTALL = "Install it for the program that runs the check, or correct the name"
 _FILE = "Correct the name of the file"
 _NO_TESTS = "Correct the paths and filters, or write a first test"
+_PACKAGES = "Install the packages first"
+_CONFIGURE = "Configure the build first"
 _ANY = tuple(range(1, 256))
 _NPM = r"npm (?:error|ERR!)"
 _NPM_MORE = r"npm (?:error|ERR!|warn|WARN|notice)(?: .*)?"
@@ -71,6 +81,11 @@ _SHELL = r"(?:\S*/)?(?:ba|da|k|z|a)?sh: (?:-c: )?(?:line )?"
 _NODE_MORE = (
     r"    at .*\binternal/.*|\s+code: 'MODULE_NOT_FOUND',|\s+requireStack: \[\]|\}|Node\.js v\S+"
 )
+_PACKAGE_MORE = (
+    r"Require stack:|- \S+|    at .*|\s+code: '(?:ERR_)?MODULE_NOT_FOUND',?|\s+requireStack: \[.*"
+    r"|\s+'/.*|\s*\]|\}|Node\.js v\S+"
+)
+_DOCKER_MORE = r"See 'docker .*|Run 'docker .*"
 _GRADLE_MORE = r"\* .*|> .*|Run .*|BUILD FAILED in .*|\d+ actionable tasks?: .*"
 
 # fmt: off
@@ -92,8 +107,14 @@ _FORMS: tuple[_Form, ...] = (
         (1,), "ninja has no target {name}", "Correct the name of the target"),
     _Form(r"ninja: error: loading '(.+)': No such file or directory",
         (1,), "ninja found no file {name}", _FOLDER),
+    _Form(r"ninja: fatal: chdir to '(.+)' - No such file or directory",
+        (1,), "the folder {name} does not exist", _FOLDER),
     _Form(r"Error: could not load cache",
-        (1,), "cmake has not configured this build", "Configure the build first"),
+        (1,), "cmake has not configured this build", _CONFIGURE),
+    _Form(r"Error: (.+) is not a directory",
+        (1,), "the folder {name} does not exist", _CONFIGURE, tool="cmake"),
+    _Form(r'Failed to change working directory to "(.+)" : No such file or directory',
+        (1,), "the folder {name} does not exist", _CONFIGURE, tool="ctest"),
     # shells
     _Form(rf"{_SHELL}\d+: (?:\.: )?(?:cannot|can't) open '?(.+?)'?: No such file.*",
         (1, 2, 127), "the file {name} does not exist", _FILE),
@@ -119,6 +140,14 @@ _FORMS: tuple[_Form, ...] = (
         (5,), "pytest found no tests", _NO_TESTS),
     _Form(r"NO TESTS RAN",
         (5,), "unittest found no tests", _NO_TESTS),
+    _Form(r"ModuleNotFoundError: No module named '(.+?)'",  # one that the command names
+        (1,), "Python has no module {name}", "Correct the name of the module",
+        after=r"-+|Ran 1 test in .*|FAILED \(errors=1\)", in_command=True, tool="unittest"),
+    _Form(r"ImportError: Start directory is not importable: '(.+)'",
+        (1,), "unittest found no folder {name}", _NO_TESTS),
+    _Form(r"ImportError while loading conftest '(.+)'\.",
+        (4,), "pytest can't load {name}", "Correct that file, or install what it imports",
+        after=r".*"),
     _Form(r"ERROR: (?:file or directory )?not found: (.+)",
         (4,), "pytest found no {name}", _NO_TESTS, after=r"\(no match in any of .*"),
     _Form(r"\S*pytest(?:\.py)?: error: (.+)",
@@ -131,12 +160,18 @@ _FORMS: tuple[_Form, ...] = (
         (1,), "poetry found no program {name}", _INSTALL, tool="poetry"),
     _Form(r"Poetry could not find a pyproject\.toml file in .*",
         (1,), "poetry found no pyproject.toml", _FOLDER),
+    _Form(r"Error: the command (\S+) (?:\(from Pipfile\) )?could not be found within PATH\b.*",
+        _ANY, "pipenv found no program {name}", _INSTALL),
+    _Form(r"(?:\S+: )?failed with (\S+) is not allowed, use allowlist_externals to allow it",
+        (1,), "tox may not run {name}", "Install it in the environment of tox, or allow it there"),
     _Form(r"tox: error: provided environments not found in configuration file: (.+)",
         _ANY, "tox has no environment {name}", "Correct the name of the environment"),
     _Form(r"ERROR: unknown environment '(.+)'",
         (1,), "tox has no environment {name}", "Correct the name of the environment"),
     _Form(r"nox > Sessions not found: (.+)",
         (3,), "nox has no session {name}", "Correct the name of the session"),
+    _Form(r"nox > Program (\S+) not found\.",
+        (1,), "nox found no program {name}", _INSTALL),
     _Form(r"nox > Failed to find noxfile\.py\b.*",
         (2,), "nox found no noxfile.py", _FOLDER),
     # JavaScript
@@ -145,8 +180,15 @@ _FORMS: tuple[_Form, ...] = (
     _Form(rf"{_NPM} .*ENOENT: no such file or directory, open '(?:.*/)?package\.json'.*",
         (1, 254), "npm found no package.json", _FOLDER, after=_NPM_MORE),
     _Form(rf"{_NPM} (?:npx canceled due to missing packages|could not determine executable).*",
-        (1,), "npx found no such program in node_modules", "Install the packages first",
+        (1,), "npx found no such program in node_modules", _PACKAGES,
         after=_NPM_MORE),
+    _Form(rf"{_NPM} 404\s+(?:The requested resource )?'(.+?)(?:@[^'@]*)?' "
+        r"(?:could not be found|is not in )\b.*",
+        (1,), "npm found no package {name}", "Correct the name of the package",
+        after=_NPM_MORE),
+    _Form(r'Unknown command: "(.+)"',
+        (1,), "npm has no command {name}", "Correct the name of the command",
+        after=r"Did you mean .*|\s+npm .*|To see a list of supported npm .*", tool="npm"),
     _Form(r"\s*\[?ERR_PNPM_NO_SCRIPT\w*\]?\s+Missing script: (\S+)",
         (1,), "package.json has no script {name}", _SCRIPT, after=r"Command .* not found\..*"),
     _Form(r'\s*\[?ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL\]?\s+Command "(.+)" not found.*',
@@ -172,6 +214,14 @@ _FORMS: tuple[_Form, ...] = (
         (1,), "deno found no tests", _NO_TESTS),
     _Form(r"Error: Cannot find module '(/.+)'",
         (1,), "the file {name} does not exist", _FILE, after=_NODE_MORE),
+    _Form(r"Error: Cannot find module '((?:@[\w.-]+/)?\w[\w.-]*)(?:/[^']*)?'",
+        (1,), "node found no package {name}", _PACKAGES, after=_PACKAGE_MORE),
+    _Form(r"Error \[ERR_MODULE_NOT_FOUND\]: Cannot find package '([^']+)' imported from .*",
+        (1,), "node found no package {name}", _PACKAGES, after=_PACKAGE_MORE),
+    _Form(r"Could not find '(.+)'",
+        (1,), "node found no file {name}", _FILE, tool="node"),
+    _Form(r"Error: No tests found\.?",
+        (1,), "playwright found no tests", _NO_TESTS, after=r"Make sure .*|You may need .*"),
     _Form(r"Error: No test files found.*",
         (1,), "mocha found no tests", _NO_TESTS),
     _Form(r"No tests found, exiting with code 1",
@@ -204,6 +254,8 @@ _FORMS: tuple[_Form, ...] = (
         after=r"Run 'go help' for usage\."),
     _Form(r"no packages to test",
         (1,), "go found no packages to test", _NO_TESTS),
+    _Form(r"stat (.+): directory not found",
+        (1,), "the folder {name} does not exist", _FOLDER, after=r"FAIL\b.*"),
     _Form(r"(?:package .+: )?no Go files in .+",
         (1,), "go found no files", _FOLDER),
     _Form(r"error: Could not find Package\.swift in .*",
@@ -256,12 +308,26 @@ _FORMS: tuple[_Form, ...] = (
         (1,), "composer found no composer.json", _FOLDER, after=r"To initialize a project, .*"),
     _Form(r"Could not open input file: (.+)",
         (1,), "the file {name} does not exist", _FILE),
+    _Form(r'(?:Test file "(.+)" not found|Cannot open file "(.+)"\.)',
+        (1, 2), "phpunit found no such file", _FILE, tool="phpunit"),
+    _Form(r"No tests executed!",
+        (1, 2), "phpunit found no tests", _NO_TESTS),
+    _Form(r"No tests named and 't' directory not found at .*|Result: NOTESTS",
+        (2,), "prove found no tests", _NO_TESTS),
     _Form(r'Can\'t open perl script "(.+)": No such file or directory',
         (2,), "the file {name} does not exist", _FILE),
     # containers
     _Form(r"(?:.*: )?Cannot connect to the Docker daemon at .*",
         (1, 125), "docker is not running", "Start docker",
-        after=r"See 'docker .*|Run 'docker .*"),
+        after=_DOCKER_MORE),
+    _Form(r"docker: unknown command: docker (.+)",
+        (1,), "docker has no command {name}", "Correct the name of the command, or install it",
+        after=_DOCKER_MORE),
+    _Form(r"no configuration file provided: not found",
+        _ANY, "docker compose found no compose.yaml", _FOLDER, tool="docker"),
+    _Form(r"no such service: (.+)",
+        _ANY, "compose.yaml has no service {name}", "Correct the name of the service",
+        tool="docker"),
 )
 # fmt: on
 
@@ -319,10 +385,15 @@ def _matching(code: int, command: str, lines: Sequence[str]) -> Obstacle | None:
             continue
         if (found := _last_match(line, after, lines)) is not None:
             name = found[1] if found.groups() else ""
-            if not form.in_command or name in command.split():
+            if not form.in_command or _is_named(name, command):
                 shown = cut(one_line(name), _LONGEST_NAME)
                 return Obstacle(form.reason.format(name=shown), form.fix)
     return None
+
+
+def _is_named(name: str, command: str) -> bool:
+    """Return whether the name, or something in the module of this name, is in the command."""
+    return any(word == name or word.startswith(f"{name}.") for word in command.split())
 
 
 def _last_match(

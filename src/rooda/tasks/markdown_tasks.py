@@ -14,8 +14,10 @@ from msgspec import Struct
 
 from rooda.text.markdown import LineKind, MarkdownLine, label_of, lines_of, plain, shortened
 
-_BOX_MARKS = " xX~/!✓✔✅☑🚧⛔🚫"  # characters that may be in a check box
-_OPEN_MARKS, _PROGRESS_MARKS, _BLOCKED_MARKS = ("", " "), ("~", "/", "🚧"), ("!", "⛔", "🚫")
+# Characters that may be in a check box. A task that is put off (`-`, `>`) is not done: it is open.
+_BOX_MARKS = "xX~/!✓✔✅☑🚧⛔🚫<>?*-"
+_PROGRESS_MARKS, _BLOCKED_MARKS = ("~", "/", "🚧"), ("!", "⛔", "🚫")
+_COMPLETE_MARKS = ("x", "X", "✓", "✔", "✅", "☑")
 _COMPLETE = re.compile(r"(?:completed?|done)\b")
 _IN_PROGRESS = re.compile(r"(?:work[ _-])?in[ _-]?progress\b|wip\b")
 _BLOCKED = re.compile(r"(?:[\w ]{1,30}[(,;:\u2013\u2014-]\s*)?(?:blocked|on[ _-]hold)\b")
@@ -26,7 +28,8 @@ _STRUCK = re.compile(r"~~[^~]*~~")
 _LONGEST_STATUS = 400  # characters; the rest of a status line is ignored
 
 _BOX = re.compile(
-    rf"[ \t]*+(?:[-*+]|\d{{1,9}}[.)])[ \t]++\[(?P<mark>[{_BOX_MARKS}]?)\ufe0f?\][ \t]++(?P<name>.*)"
+    rf"[ \t]*+(?:[-*+]|\d{{1,9}}[.)])[ \t]++\[[ \t]*+(?P<mark>[{_BOX_MARKS}]?)\ufe0f?[ \t]*+\]"
+    r"[ \t]++(?P<name>.*)"
 )
 _NUMBERED = re.compile(r"task[\s-]+#?(\d+(?:\.\d+)*[a-z]?)(?=\W|$)", re.IGNORECASE)
 _TASK_NUMBER = re.compile(
@@ -300,11 +303,11 @@ def _spec(value: str) -> str | None:
 
 
 def _status_of_box(mark: str) -> TaskStatus:
-    if mark in _OPEN_MARKS:
-        return TaskStatus.OPEN
     if mark in _BLOCKED_MARKS:
         return TaskStatus.BLOCKED
-    return TaskStatus.IN_PROGRESS if mark in _PROGRESS_MARKS else TaskStatus.COMPLETE
+    if mark in _PROGRESS_MARKS:
+        return TaskStatus.IN_PROGRESS
+    return TaskStatus.COMPLETE if mark in _COMPLETE_MARKS else TaskStatus.OPEN
 
 
 def _status_of(value: str) -> TaskStatus:
