@@ -22,12 +22,12 @@ from rooda.loop.emitter import Emitter, Listener, Stamped
 from rooda.loop.iteration_events import IterationEnded, IterationStarted
 from rooda.loop.loop import run_loop
 from rooda.loop.run_events import RunEnded
-from rooda.loop.services import Services
 from rooda.process.interrupts import Interrupts
 from rooda.process.runner import Runner
 from rooda.text.event import Event
 from rooda.workspace.pin import Pin
 from rooda.workspace.state_folder import make_state_folder
+from support.builders import built_services
 from support.recorded import git, within
 from support.workspace import PROCEDURE, Workspace
 
@@ -108,11 +108,11 @@ class Night:
             pin = Pin.of(plan.working_dir, plan.tools)
             if pin is not None:
                 closing.callback(pin.close)
-            edge = Services(
+            edge = built_services(
                 emitter,
                 self.interrupts,
                 runner.run,
-                self._seconds,
+                monotonic=self._seconds,
                 run=name,
                 tracker=recording.tracker(name, None),
                 history=recording.history(resumed),
@@ -306,6 +306,7 @@ def test_interrupted_wait_is_shown_with_the_time_that_was_waited(night: Night) -
     assert "0.0s of 4h30m05s" in night.output_of("why")
 
 
+@pytest.mark.long
 def test_fallback_takes_over_and_the_first_agent_comes_back(night: Night) -> None:
     night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
     night.script("helper", "sleep 0.01")
@@ -388,6 +389,7 @@ def test_fast_failures_of_a_known_cli_wait_and_count_toward_the_threshold(night:
     assert night.show()["iterations"][0]["kind"] == "exit"
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "command,settings,waits",
     [
@@ -523,6 +525,7 @@ def test_outage_counts_neither_as_failure_nor_as_iteration(night: Night) -> None
     }
 
 
+@pytest.mark.long
 def test_outage_longer_than_max_outage_wait_ends_the_run(night: Night) -> None:
     night.script("claude", OVERLOADED)
     make_tries_last(night, 3)
@@ -563,6 +566,7 @@ def test_max_outage_wait_of_0_ends_the_run_at_once(night: Night) -> None:
     assert "offline" in ended.reason
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("between", [CRASH, prints(INIT, GOOD), prints(INIT, failed(LIMIT, 429))])
 def test_any_other_outcome_ends_an_outage(night: Night, between: str) -> None:
     outage_acts = [OVERLOADED] * 5  # 310 seconds
@@ -614,6 +618,7 @@ def test_wait_lasts_as_long_as_the_service_asks_for(night: Night) -> None:
     assert night.waits() == [("outage", "claude", 45.0)]
 
 
+@pytest.mark.long
 def test_rate_limit_is_waited_for_as_an_outage(night: Night) -> None:
     words = "API Error: RunRequest rejected (429) · rate limit of 30,000 input tokens per minute."
     night.script("claude", prints(INIT, failed(words, 429), code=1))

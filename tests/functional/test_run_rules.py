@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from rooda.loop.loop import run_loop
-from rooda.loop.services import Services
 from rooda.process.capture.buffers import Captured
 from rooda.process.clocks import Clock, Since
 from rooda.process.events import Output, Tick
@@ -23,9 +22,11 @@ from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.process.runner import Runner
 from rooda.text.event import Event
+from support.builders import built_services
 from support.children import Nursery, frozen_cgroup, state_of_freezer, until
+from support.finished import Finished
 from support.surface import plan
-from support.workspace import PROCEDURE, Finished, Workspace, alive
+from support.workspace import PROCEDURE, Workspace, alive
 
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 FAILURE = "echo '<promise>FAILURE</promise>'"
@@ -50,7 +51,7 @@ def timeless(done: Finished) -> list[str]:
 # -- counting ------------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.parametrize("args", [(), ("--max-iterations", "5")], ids=["default", "flag"])
 def test_exactly_five_iterations_run(workspace: Workspace, args: tuple[str, ...]) -> None:
     done = workspace.work(workspace.agents("exit 0"), *args)
@@ -60,7 +61,7 @@ def test_exactly_five_iterations_run(workspace: Workspace, args: tuple[str, ...]
     assert done.log[-1].startswith("Reached max iterations: 5 ")
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_every_kind_of_failure_counts_and_a_success_resets(workspace: Workspace) -> None:
     agent = workspace.agents(
         "exit 1", FAILURE, "exit 0", f"{SUCCESS}; {FAILURE}", CRASH, f"cat > prompt; {SUCCESS}"
@@ -79,7 +80,7 @@ def test_every_kind_of_failure_counts_and_a_success_resets(workspace: Workspace)
     assert prompt.startswith("# OODA Loop Iteration\n"), "the next prompt is intact after a crash"
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "body,status,code",
     [(SUCCESS, "success", 0), ("exit 0", "max-iters", 2), ("exit 1", "aborted", 1)],
@@ -96,7 +97,7 @@ def test_status_and_exit_code_of_a_run(
 # -- settings ------------------------------------------------------------------------------
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "loop,own,words,starts",
     [
@@ -118,7 +119,7 @@ def test_procedure_setting_overrides_loop_setting(
     assert workspace.starts == starts
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "loop,own,env",
     [("3", "", {}), ("600", "3", {}), ("600", "", {"ROODA_LOOP_ITERATION_TIMEOUT": "3"})],
@@ -141,7 +142,7 @@ def test_timeout_from_any_source_is_a_failure_with_its_context(
         assert field in line
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.parametrize(
     "loop,env",
     [
@@ -173,7 +174,7 @@ def test_default_limits_of_the_agent_process(
         requests.append(request)
         return ProcessResult(Exited(0), nothing, nothing, 1.0)
 
-    run_loop(plan(workspace), Services(events.append, Interrupts(), execute))
+    run_loop(plan(workspace), built_services(events.append, Interrupts(), execute))
     bounds = {(one.clocks, one.output_limit, one.kill_grace) for one in requests}
     assert bounds == {((Clock("result_grace", 30.0, Since.RESULT, 30.0),), 10485760, 5.0)}
 
@@ -217,7 +218,7 @@ def test_invalid_config_is_reported_before_any_iteration(
 # -- signals -------------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_inexact_tags_are_no_signals(workspace: Workspace) -> None:
     tags = [
         form.replace("WORD", word).replace("Word", word.title()).replace("word", word.lower())
@@ -252,7 +253,7 @@ os.write(1, b"<promise>FAILURE</promise>\\n")
     assert (workspace.path / "continued").exists()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_larger_buffer_keeps_a_signal_that_a_smaller_one_loses(workspace: Workspace) -> None:
     agent = workspace.agent(f"{SUCCESS}; {printing(5000)}")
     lost = workspace.work(agent, "-n", "1", "--max-output-buffer", "1024")
@@ -272,7 +273,7 @@ def unkillable() -> Iterator[str]:
         yield f"trap '' TERM; echo $$ > agent.pid; {freeze}; sleep 60"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_run_continues_after_a_timeout_of_an_unkillable_agent(
     workspace: Workspace, nursery: Nursery, unkillable: str
 ) -> None:
@@ -287,7 +288,7 @@ def test_run_continues_after_a_timeout_of_an_unkillable_agent(
     assert done.code == 0
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
 def test_rooda_exits_after_a_signal_despite_an_unkillable_agent(
     workspace: Workspace, nursery: Nursery, unkillable: str, number: signal.Signals
@@ -332,7 +333,7 @@ def test_interrupted_agent_is_no_zombie(tmp_path: Path, ignores: str) -> None:
 # -- the log -------------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "said,end,how",
     [
@@ -420,7 +421,7 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], tuple[str, ...], int, tuple[str, ...]
 }
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.long
 @pytest.mark.parametrize("bodies,args,code,lines", EXAMPLES.values(), ids=EXAMPLES.keys())
 def test_log_lines_in_logfmt(
     workspace: Workspace,

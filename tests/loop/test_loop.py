@@ -2,20 +2,13 @@
 
 import dataclasses
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pytest
 
 from rooda.agents.failure_kinds import FailureKind
-from rooda.config.command import Agent as Command
-from rooda.config.command import AgentCommand
-from rooda.config.layers import Valued
-from rooda.config.origin import BUILTIN
-from rooda.config.plan import Plan
-from rooda.config.resolve import Values
-from rooda.config.setting import Setting
 from rooda.config.settings import (
     FAILURE_THRESHOLD,
     IGNORE_EXIT_STATUS,
@@ -44,7 +37,6 @@ from rooda.loop.iteration_events import (
 )
 from rooda.loop.loop import run_loop
 from rooda.loop.run_events import RunEnded, RunStarted
-from rooda.loop.services import Services
 from rooda.loop.state import Status
 from rooda.process.capture.buffers import Captured
 from rooda.process.clocks import Clock, Since
@@ -54,10 +46,10 @@ from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.prompts.parts import FilePart, Part, TextPart
 from rooda.text.event import Event
+from support.builders import Settings, built_plan, built_services
 
 SUCCESS, FAILURE = b"<promise>SUCCESS</promise>\n", b"<promise>FAILURE</promise>\n"
 OK = Exited(0)
-Settings = Mapping[Setting[Any], Any]
 E = TypeVar("E", bound=Event)
 
 
@@ -103,21 +95,9 @@ class Scenario:
         if maximum is not None:
             limit = {MAX_ITERATIONS: maximum}
         chosen = {**limit, **(settings or {})}
-        held = {row.key: Valued(value, BUILTIN, row.field) for row, value in chosen.items()}
-        names = ("observe", "orient", "decide", "act")
-        command = AgentCommand("agent --flag", "cli: --ai-cmd", BUILTIN, "--ai-cmd")
-        plan = Plan(
-            procedure="work",
-            phases=phases or {name: (Part(TextPart(f"{name}!")),) for name in names},
-            contexts=(),
-            agents=(Command.of(command, tuple(command.text.split())),),
-            values=Values(held),
-            workspace=self.folder,
-            working_dir=self.folder,
-            environ={"A": "b"},
-        )
-        services = Services(
-            self.events_seen.append, self.interrupts, self._execute, lambda: self.now
+        plan = built_plan(self.folder, chosen, phases=phases, environ={"A": "b"})
+        services = built_services(
+            self.events_seen.append, self.interrupts, self._execute, monotonic=lambda: self.now
         )
         return run_loop(plan, services)
 

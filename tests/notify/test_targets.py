@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from rooda.config.layers import Valued
 from rooda.config.notify_checks import check_notify, moments_of
 from rooda.config.origin import Origin, Tier
 from rooda.config.resolve import Values
@@ -18,6 +17,7 @@ from rooda.doctor.notify_checks import check_notifications
 from rooda.notify import delivery
 from rooda.notify.targets import Target, targets_of
 from rooda.workspace.tools import Tools
+from support.builders import built_values
 
 SECRET = "s3cr3t-t0ken-99"
 SERVICES = (f"discord://1234567890/{SECRET}", f"jsons://hooks.example.org/{SECRET}")
@@ -28,13 +28,7 @@ def values(urls: tuple[str, ...] = (), on: tuple[str, ...] | None = None) -> Val
     """Return the settings as a config file gives them; None: it does not have them."""
     origin = Origin(Tier.GLOBAL, "rooda-config.yml", 3)
     given: dict[Setting[Any], Any] = {NOTIFY_URLS: urls or None, NOTIFY_ON: on}
-    return Values(
-        {
-            row.key: Valued(value, origin, row.field)
-            for row, value in given.items()
-            if value is not None
-        }
-    )
+    return built_values({row: value for row, value in given.items() if value is not None}, origin)
 
 
 @pytest.fixture
@@ -60,7 +54,7 @@ def install(monkeypatch: pytest.MonkeyPatch, *, is_there: bool) -> None:
 
 
 def test_messages_are_off_until_the_user_sets_addresses_or_moments() -> None:
-    assert moments_of(Values()) == ()
+    assert moments_of(built_values({})) == ()
     assert moments_of(values(SERVICES)) == ("end",)
     assert moments_of(values(on=("failure",))) == ("failure",)
     assert moments_of(values(SERVICES, ())) == ()
@@ -113,7 +107,7 @@ def findings(programs: Path, given: Values, environ: Mapping[str, str]) -> list[
 @pytest.mark.parametrize(
     "given,environ,is_installed,expected",
     [
-        (Values(), DESKTOP, True, []),
+        (built_values({}), DESKTOP, True, []),
         (values(SERVICES), {}, True, [(Mark.OK, "go to 2 services: discord://..., jsons://h")]),
         (values(on=("end",)), DESKTOP, True, [(Mark.OK, "are shown by notify-send")]),
         (values(on=("end",)), {}, True, [(Mark.WARNING, "only ring the bell")]),

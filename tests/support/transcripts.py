@@ -8,22 +8,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from rooda.agents.agent_program import program_of
 from rooda.agents.agent_report import AgentReport, Said
 from rooda.agents.output_reader import OutputReader
-from rooda.config.command import Agent, AgentCommand
-from rooda.config.layers import Valued
-from rooda.config.origin import BUILTIN
 from rooda.config.plan import Plan
-from rooda.config.resolve import Values
-from rooda.config.setting import Setting
 from rooda.config.settings import MAX_ITERATIONS, MAX_OUTAGE_WAIT, WAIT_FOR_LIMITS
 from rooda.loop.iteration_events import IterationEnded
 from rooda.loop.loop import run_loop
 from rooda.loop.run_events import RunEnded
-from rooda.loop.services import Services
 from rooda.process.capture.buffers import HEAD, Captured
 from rooda.process.events import Output, Stream
 from rooda.process.exits import Exit, Exited, Signalled, from_returncode
@@ -31,6 +24,7 @@ from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.prompts.parts import Part, TextPart
 from rooda.text.event import Event
+from support.builders import Settings, built_plan, built_services
 
 # A fixed time: rooda tries again at once just after the time of day at which a limit ends.
 _MORNING = datetime(2026, 3, 1, 5, tzinfo=UTC)
@@ -221,28 +215,19 @@ def play(
         data = bytes(printed[stream])
         return Captured(data[:HEAD], data, len(data))
 
-    services = Services(all_events.append, _interrupts(), execute, now=lambda: _MORNING)
+    services = built_services(all_events.append, _interrupts(), execute, now=lambda: _MORNING)
     run_ended = run_loop(_plan(folder, command, adapter), services)
     (iteration,) = (one for one in all_events if isinstance(one, IterationEnded))
     return Played(iteration, run_ended, tuple(all_events))
 
 
 def _plan(folder: Path, command: str, adapter: str | None) -> Plan:
+    settings: Settings = {MAX_ITERATIONS: 1, WAIT_FOR_LIMITS: False, MAX_OUTAGE_WAIT: 0.0}
     phases = {name: (Part(TextPart(name)),) for name in ("observe", "orient", "decide")}
-    chosen = AgentCommand(command, "cli: --ai-cmd", BUILTIN, "--ai-cmd", adapter)
-    settings: dict[Setting[Any], Any] = {
-        MAX_ITERATIONS: 1,
-        WAIT_FOR_LIMITS: False,
-        MAX_OUTAGE_WAIT: 0.0,
-    }
-    held = {row.key: Valued(value, BUILTIN, row.field) for row, value in settings.items()}
-    return Plan(
-        procedure="work",
-        phases=phases | {"act": (Part(TextPart(PROMPT)),)},
-        contexts=(),
-        agents=(Agent.of(chosen, tuple(shlex.split(command))),),
-        values=Values(held),
-        workspace=folder,
-        working_dir=folder,
-        environ={},
+    return built_plan(
+        folder,
+        settings,
+        command=command,
+        adapter=adapter,
+        phases={**phases, "act": (Part(TextPart(PROMPT)),)},
     )
