@@ -25,6 +25,22 @@ for number, handler in (
         signal.signal(number, handler)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--ring", choices=rings.RINGS, default="all", help="which tests to run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if expression := rings.RINGS[config.getoption("--ring")]:
+        config.option.markexpr = expression
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out modules without a test of the ring. None: pytest decides."""
+    if not collection_path.match("test_*.py"):
+        return None
+    return rings.has_none_of(config.getoption("--ring"), collection_path.read_text()) or None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave all rows of a table but those that `real(rows=...)` asks for to the third ring."""

@@ -460,7 +460,7 @@ def printed(*events: Sequence[Object]) -> Piece:
     return "stdout", b"".join(line(event) for several in events for event in several)
 
 
-@pytest.mark.real
+@pytest.mark.long
 @each_row("voice", VOICES, ids=[voice.name for voice in VOICES])
 def test_failure_messages_in_answers_tools_and_prompts_are_not_faults(voice: Voice) -> None:
     begins, ends = voice.begins(), [*voice.says("Done."), *voice.ends("Done.")]

@@ -176,13 +176,13 @@ def test_sample_of_events_with_wrong_values_raises_no_error(name: str) -> None:
     try_events(KNOWN[name], chance.sample(events, min(150, len(events))))
 
 
-@pytest.mark.real
+@pytest.mark.long
 @each_row("name", KNOWN)
 def test_wrong_values_in_every_field_of_every_event_raise_no_error(name: str) -> None:
     try_events(KNOWN[name], list(every_wrong_event(name)))
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_readable_lines_are_clean_with_wrong_values_in_every_field() -> None:
     for name, adapter in KNOWN.items():
         check_lines(try_events(adapter, list(every_wrong_event(name))))
@@ -514,7 +514,7 @@ END = '\\n<promise>SUCCESS</promise>"}\n'
 PIECE = 60 * 1024  # a multiple of the length of each filling
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_shortened_huge_event_is_valid_at_every_cut_position() -> None:
     for filling in FILLINGS:
         data = filling.encode() * (9 * MB // 8 // len(filling.encode()))
@@ -531,7 +531,7 @@ def test_shortened_huge_event_is_valid_at_every_cut_position() -> None:
                 assert b"<promise>SUCCESS</promise>" in report.spoken
 
 
-@pytest.mark.real
+@pytest.mark.long
 @each_row("form", [Form.EVENTS, Form.DOCUMENT, Form.UNKNOWN])
 @each_row("filling", FILLINGS)
 def test_event_line_of_200_mb_is_read_in_bounded_memory(form: Form, filling: str) -> None:
@@ -540,7 +540,7 @@ def test_event_line_of_200_mb_is_read_in_bounded_memory(form: Form, filling: str
     assert (well, promises) == ("True", 1)
 
 
-@pytest.mark.real
+@pytest.mark.long
 @each_row("filling", ["x", "[", "{", '"', "\\", ",", '{"type":', "\x1b"])
 def test_200_mb_without_events_are_read_in_bounded_memory(filling: str) -> None:
     for form in (Form.EVENTS, Form.DOCUMENT):
@@ -549,7 +549,7 @@ def test_200_mb_without_events_are_read_in_bounded_memory(filling: str) -> None:
         assert (well, promises) == ("None", 0)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_line_in_millions_of_tiny_pieces_is_read_in_bounded_memory_and_time() -> None:
     started = time.process_time()
     memory, well, promises = measured("claude", Form.EVENTS, 6 * MB, 3, DOCUMENT, END, "x")
@@ -575,7 +575,7 @@ def test_reading_time_grows_linearly_with_the_number_of_lines() -> None:
 # -- lines of any length ---------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 @each_row("shift", range(8))
 def test_huge_line_is_shortened_in_the_middle_and_stays_an_event(shift: int) -> None:
     # Escapes everywhere, so that each cut falls inside an escape.

@@ -72,7 +72,7 @@ def test_corpus_is_complete() -> None:
     assert not NUMBERS.keys() - {one.name for one in transcripts()}
 
 
-@pytest.mark.real
+@pytest.mark.long
 @_each(transcripts())
 def test_transcript_has_its_outcome_and_usage_for_every_split(
     one: Transcript, folder: Path

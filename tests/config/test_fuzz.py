@@ -178,14 +178,14 @@ def test_valid_keys_with_any_values_can_be_read(values: object) -> None:
     check_read(dumped(values))
 
 
-@pytest.mark.real
+@pytest.mark.long
 @WHOLE
 @given(st.binary(max_size=200) | mutated())
 def test_any_file_gives_a_plan_or_problems(folder: Path, data: bytes) -> None:
     check_planned(folder, data)
 
 
-@pytest.mark.real
+@pytest.mark.long
 @WHOLE
 @given(SHAPED)
 def test_any_values_give_a_plan_or_problems(folder: Path, values: object) -> None:

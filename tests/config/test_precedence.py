@@ -42,7 +42,7 @@ def containing(problems: list[Problem], words: str) -> list[Problem]:
 PLACES = ("cli", "own in workspace", "own in global", "env", "workspace", "global", "nowhere")
 
 
-@pytest.mark.real
+@pytest.mark.long
 @each_row("strongest", PLACES)
 @each_row("setting", SETTINGS, ids=lambda setting: setting.key)
 def test_strongest_place_decides(setting: Setting[Any], strongest: str, tmp_path: Path) -> None:
@@ -784,7 +784,7 @@ def test_preset_can_be_set_in_each_place(place: str, tmp_path: Path) -> None:
     assert values[IGNORE_EXIT_STATUS] is False
 
 
-@pytest.mark.real
+@pytest.mark.long
 @each_row("key", V1)
 @each_row("place", ["global", "workspace", "variable", "flag"])
 def test_each_value_of_a_preset_can_be_overridden(key: str, place: str, tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_key_in_the_global_file_sets_it(setting: Setting[Any], tmp_path: Path) -
     assert prepared.values.origin(setting).exact == "global: ~/.config/rooda/rooda-config.yml:2"
 
 
-@pytest.mark.real
+@pytest.mark.long
 @each_setting
 def test_variable_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
     prepared = planned(tmp_path, "build", env={setting.variable: sample(setting).text})
@@ -164,7 +164,7 @@ def test_flag_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
     assert prepared.values.origin(setting).exact == f"cli: {flag[0]}"
 
 
-@pytest.mark.real
+@pytest.mark.long
 @each_setting_with_a_flag
 def test_flag_accepts_an_equals_sign(setting: Setting[Any], tmp_path: Path) -> None:
     words = flag_arguments(setting, sample(setting))
@@ -173,7 +173,7 @@ def test_flag_accepts_an_equals_sign(setting: Setting[Any], tmp_path: Path) -> N
     assert found == expected(setting, tmp_path / "work")
 
 
-@pytest.mark.real
+@pytest.mark.long
 @each_setting
 def test_procedure_overrides_it_unless_it_is_about_logging(
     setting: Setting[Any], tmp_path: Path
@@ -207,7 +207,7 @@ def test_null_in_a_file_unsets_it_if_it_is_optional(setting: Setting[Any], tmp_p
         assert setting.field in wrong
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @each_setting_without_none
 @pytest.mark.parametrize("where", ["variable", "flag"])
 def test_none_unsets_it_if_it_is_optional(

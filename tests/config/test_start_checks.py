@@ -60,7 +60,7 @@ def test_commit_and_push_need_a_branch(work: Path, tmp_path: Path) -> None:
     assert (problem.file, problem.field) == ("rooda-config.yml", "loop.git.commit")
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "sign,what",
     [

@@ -573,7 +573,7 @@ def test_broken_git_is_one_finding_with_its_error(workspace: Workspace, tools: P
     assert "broken library" in one.text
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "setting,is_needed",
     [

@@ -12,6 +12,8 @@ from rooda.workspace.tools import Tools
 from support.config import world
 from support.gitrepo import git
 
+pytestmark = pytest.mark.real
+
 SHARED = "fleet: {{remote: '{remote}'}}\n"
 REFUSE = "#!/bin/sh\n{}\necho 'no pushes on Sundays' >&2\nexit 1\n"
 CUSTOM_ONLY = "grep -q refs/rooda/ || exit 0"
@@ -36,7 +38,6 @@ def findings(here: World) -> dict[str, Finding]:
     return {one.topic: one for one in check_fleet(here, None, tools)}
 
 
-@pytest.mark.real
 def test_a_sound_fleet_has_no_findings_but_good_ones(tmp_path: Path) -> None:
     here = a_world(tmp_path)
     found = findings(here)
@@ -50,7 +51,6 @@ def test_a_sound_fleet_has_no_findings_but_good_ones(tmp_path: Path) -> None:
     assert git(here.folder, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
 
 
-@pytest.mark.real
 def test_a_database_that_is_away_is_named_without_its_password(tmp_path: Path, hub: Path) -> None:
     config = f"fleet: {{remote: '{hub}'}}\n"
     url = "postgresql://me:hush-hush@127.0.0.1:1/night"
@@ -63,7 +63,6 @@ def test_a_database_that_is_away_is_named_without_its_password(tmp_path: Path, h
     assert found["fleet-remote"].mark is Mark.OK  # one failed check does not end the others
 
 
-@pytest.mark.real
 def test_a_broken_database_file_can_be_replaced(tmp_path: Path) -> None:
     here = a_world(tmp_path)
     file = here.folder / ".git/rooda/fleet.sqlite"
@@ -73,7 +72,7 @@ def test_a_broken_database_file_can_be_replaced(tmp_path: Path) -> None:
     assert (one.mark, "rooda fleet adopt" in one.advice) == (Mark.PROBLEM, True)
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "trouble,mark,words,advice",
     [
@@ -102,7 +101,6 @@ def test_what_a_remote_can_not_do_is_told(
     assert advice in one.advice
 
 
-@pytest.mark.real
 def test_slots_that_others_can_read_and_a_missing_gh_are_told(tmp_path: Path) -> None:
     here = a_world(tmp_path, "fleet: {finish: pr}\n")
     slots = tmp_path / "home/.cache/rooda/fleet"
@@ -117,7 +115,6 @@ def test_slots_that_others_can_read_and_a_missing_gh_are_told(tmp_path: Path) ->
     assert "gh is not installed" in found["fleet-gh"].text
 
 
-@pytest.mark.real
 @pytest.mark.parametrize("code,mark", [(0, Mark.OK), (1, Mark.PROBLEM)])
 def test_gh_has_to_be_logged_in(tmp_path: Path, code: int, mark: Mark) -> None:
     programs = tmp_path / "bin"
@@ -131,7 +128,6 @@ def test_gh_has_to_be_logged_in(tmp_path: Path, code: int, mark: Mark) -> None:
     assert found["fleet-gh"].mark is mark
 
 
-@pytest.mark.real
 def test_wrong_settings_and_a_folder_without_a_repository_are_told(tmp_path: Path) -> None:
     one = findings(a_world(tmp_path, "fleet: {jobs: 0}\n"))["fleet-settings"]
     assert (one.mark, one.text) == (Mark.PROBLEM, "must be 1 or more, not 0")

@@ -18,6 +18,8 @@ from support.gitrepo import Repo
 from support.postgres import Postgres
 from support.storms import Storm, storm_at
 
+pytestmark = pytest.mark.long
+
 SECONDS = 20.0  # of trouble
 RUNS = {"a": 3, "b": 4, "c": 5, "d": 3, "e": 4, "f": 3}  # iterations of each
 
@@ -46,9 +48,10 @@ def server(request: pytest.FixtureRequest) -> Iterator[Postgres | None]:
     shutil.rmtree(made, ignore_errors=True)
 
 
-@pytest.mark.long
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("server", ["sqlite", "postgres"], indirect=True)
+@pytest.mark.parametrize(
+    "server", [pytest.param("sqlite", marks=pytest.mark.sample), "postgres"], indirect=True
+)
 @pytest.mark.parametrize("seed", seeds())
 def test_every_iteration_is_done_exactly_once(
     folder: Path, server: Postgres | None, seed: int
@@ -59,7 +62,7 @@ def test_every_iteration_is_done_exactly_once(
     check_nothing_is_left(storm)
 
 
-@pytest.mark.long
+@pytest.mark.sample
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", seeds())
 def test_deleted_and_replaced_slots_work_trees_repositories_and_records_spoil_nothing(

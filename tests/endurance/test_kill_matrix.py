@@ -29,8 +29,11 @@ from rooda.selftest.misbehaviour import (
 from rooda.selftest.survivors import end_all, is_alive, record, survivors
 from rooda.workspace.lock_note import LockNote, here
 from support.children import Nursery, until
+from support.finished import Finished
 from support.sandboxes import require_bwrap
-from support.workspace import PROCEDURE, Finished, Running, Workspace, wait_for
+from support.workspace import PROCEDURE, Running, Workspace, wait_for
+
+pytestmark = pytest.mark.real
 
 GRACE = "0.3"
 ORPHANED = 30  # seconds until all processes are gone after SIGKILL of rooda
@@ -104,7 +107,6 @@ def timed_out(
     return folder, done
 
 
-@pytest.mark.real
 @pytest.mark.parametrize("one,end,capture,in_sandbox", matrix())
 def test_no_process_is_left_no_output_is_lost_and_nothing_hangs(
     workspace: Workspace,
@@ -163,7 +165,7 @@ def findable(*quick: tuple[str, Capture], in_files: Sequence[Capture] = ("file",
     ]
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "one,capture", findable(("plain child", "file"), ("setsid child", "pipe"), in_files=CAPTURES)
 )
@@ -187,7 +189,6 @@ def test_killed_warden_fails_only_its_own_iteration(
     assert "Traceback" not in done.err
 
 
-@pytest.mark.real
 def test_lost_agent_has_no_exit_code(workspace: Workspace, nursery: Nursery) -> None:
     running = start(nursery, workspace, FINDABLE[0].script, "stay")
     wait_for(workspace.path / "ready")
@@ -235,7 +236,7 @@ def check_next_run_clears(nursery: Nursery, workspace: Workspace, *gone: str) ->
     assert all(f"(pid {record(workspace.path, name)[0]})" in done.err for name in left)
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "one,capture", findable(("plain child", "pipe"), ("unmarked child", "file"))
 )
@@ -247,7 +248,7 @@ def test_next_run_stops_leftovers_of_a_killed_run_and_reports_them(
     assert not reports_leftovers(next_run(nursery, workspace))
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "one,capture", findable(("setsid child", "file"), ("unmarked child", "pipe"))
 )
@@ -276,7 +277,6 @@ def bystander(nursery: Nursery, workspace: Workspace, *command: str) -> subproce
     return process
 
 
-@pytest.mark.real
 def test_next_run_leaves_other_processes_alone(workspace: Workspace, nursery: Nursery) -> None:
     killed_together(nursery, workspace, FINDABLE[0], "file")
     others = [
@@ -295,7 +295,7 @@ def started(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.skipif(sys.platform != "linux", reason="reads start times from /proc")
 @pytest.mark.parametrize(
     "later,boot",

@@ -116,6 +116,7 @@ def inside(workspace: Workspace) -> Rooda:
     return workspace.inside
 
 
+@pytest.mark.sample
 def test_three_kills_lose_nothing(workspace: Workspace, nursery: Nursery, inside: Rooda) -> None:
     run = killed_run(workspace, nursery, inside)
     for _ in range(3):

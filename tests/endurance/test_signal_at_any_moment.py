@@ -17,9 +17,10 @@ import pytest
 
 from support.children import catches, until
 from support.faults import processes_of
+from support.finished import Finished
 from support.gitwork import GitWork, git_work
 from support.stand_ins import StandInGit
-from support.workspace import PROCEDURE, Finished, Running, Workspace, alive
+from support.workspace import PROCEDURE, Running, Workspace, alive
 
 pytestmark = pytest.mark.long
 

@@ -146,7 +146,7 @@ def is_whole(row: IterationRow) -> bool:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("moments", [10, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.parametrize("moments", [pytest.param(10, marks=pytest.mark.sample), 50])
 @pytest.mark.timeout(120)
 def test_saved_rows_survive_the_death_of_the_writer(tmp_path: Path, moments: int) -> None:
     with child(tmp_path, READER) as reading:

@@ -25,6 +25,7 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
     fleet.close()
 
 
+@pytest.mark.long
 def test_a_key_in_a_commit_is_not_pushed_to_another_machine(fleet: Fleet) -> None:
     environ = hub_elsewhere(fleet)
     fleet.add([FleetTask("one", text="work")], fleet.agent(2, COMMIT_KEY), environ=environ)
@@ -46,6 +47,7 @@ def test_a_key_in_a_commit_is_not_pushed_to_another_machine(fleet: Fleet) -> Non
     assert fleet.git("show", "FETCH_HEAD:half.txt") == "half"
 
 
+@pytest.mark.long
 def test_a_key_that_the_flags_allow_is_pushed(fleet: Fleet) -> None:
     environ = hub_elsewhere(fleet)
     allow = ("--git-allow-secrets", "*.pem")
@@ -57,6 +59,7 @@ def test_a_key_that_the_flags_allow_is_pushed(fleet: Fleet) -> None:
     assert fleet.git("-C", hub, "show", "rooda/one:server.pem") == "hush"
 
 
+@pytest.mark.long
 def test_the_users_own_repository_gets_the_work_as_it_is(fleet: Fleet) -> None:
     fleet.add([FleetTask("one", text="work")], fleet.agent(1, COMMIT_KEY))
     fleet.start_slot(1)

@@ -13,6 +13,8 @@ from rooda.fleet.crash_points import DONE, FAULTS
 from rooda.fleet.run_model import FleetTask, Order, RunState
 from support.fleet import Fleet, rooda_in
 
+pytestmark = pytest.mark.real
+
 LINES = 3
 
 
@@ -31,7 +33,7 @@ def sqlite_fleet(tmp_path: Path) -> Iterator[Fleet]:
     fleet.close()
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "point,iteration",
     [
@@ -73,7 +75,7 @@ def test_git_knows_that_the_user_stopped_a_run(fleet: Fleet) -> None:
     assert subjects.splitlines()[:2] == ["ended stopped", "done 1"]
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 def test_an_end_in_git_counts_more_than_a_later_order_to_stop(fleet: Fleet) -> None:
     faults = {FAULTS: f"crash:after-push:one:{LINES}", DONE: str(fleet.folder)}
     fleet.add([FleetTask("one", text="work")], fleet.agent(LINES))
@@ -85,7 +87,7 @@ def test_an_end_in_git_counts_more_than_a_later_order_to_stop(fleet: Fleet) -> N
     assert fleet.run("one").iteration == LINES
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 def test_a_worker_that_dies_while_the_check_runs_is_replaced(fleet: Fleet) -> None:
     """After the agent and before the commit: rooda is at work, and its worker is gone."""
     killed = fleet.folder / "killed"
@@ -113,7 +115,7 @@ def test_no_agent_outlives_its_worker(fleet: Fleet) -> None:
     fleet.until(lambda: not Path(f"/proc/{pid}").exists(), 20)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_an_agent_whose_rooda_was_killed_spoils_nothing(sqlite_fleet: Fleet) -> None:
     """It does not want to stop, and goes on writing while the iteration starts again."""
     fleet = sqlite_fleet
@@ -129,7 +131,7 @@ def test_an_agent_whose_rooda_was_killed_spoils_nothing(sqlite_fleet: Fleet) -> 
     fleet.check_exactly_once("one", LINES)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_git_that_was_killed_does_not_end_a_run(sqlite_fleet: Fleet) -> None:
     """It is the first git of the iteration: rooda could not start. A worker has died before."""
     fleet = sqlite_fleet
@@ -148,7 +150,7 @@ def test_a_git_that_was_killed_does_not_end_a_run(sqlite_fleet: Fleet) -> None:
     fleet.check_exactly_once("one", 2)
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 def test_a_woken_owner_publishes_nothing(fleet: Fleet) -> None:
     """Its own check is off: git alone refuses it."""
     gate = fleet.folder / "gate"
@@ -168,7 +170,6 @@ def test_a_woken_owner_publishes_nothing(fleet: Fleet) -> None:
     assert second.poll() is None
 
 
-@pytest.mark.real
 def test_a_slot_process_that_waits_for_its_slot_ends_with_its_worker(sqlite_fleet: Fleet) -> None:
     fleet = sqlite_fleet
     fleet.start_slot(1)
@@ -181,7 +182,7 @@ def test_a_slot_process_that_waits_for_its_slot_ends_with_its_worker(sqlite_flee
     assert second.wait(20) == 1
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_worker_that_must_end_while_git_is_away_hands_its_run_back(sqlite_fleet: Fleet) -> None:
     fleet = sqlite_fleet
     git, hidden = fleet.repo / ".git", fleet.repo / "hidden"
@@ -201,7 +202,7 @@ def test_a_worker_that_must_end_while_git_is_away_hands_its_run_back(sqlite_flee
     fleet.check_exactly_once("one", 2)
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 def test_a_run_whose_workers_die_again_and_again_is_set_aside(fleet: Fleet) -> None:
     kill = f"kill -9 $(cat {fleet.folder}/pid)\nsleep 60"
     fleet.add(

@@ -17,6 +17,8 @@ from rooda.fleet.worker.supervisor import Worker
 from support.fleet import Fleet
 from support.postgres import Postgres
 
+pytestmark = pytest.mark.real
+
 PASSWORD = "correct-horse-9731"
 SEEN_BY_AGENT = """\
 env > {folder}/seen-env
@@ -145,7 +147,7 @@ def files_with_the_password(folder: Path) -> list[Path]:
     return [path for path in plain if PASSWORD.encode() in path.read_bytes()]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_the_password_is_in_no_argument_environment_log_table_or_file(
     fleet: Fleet, admin: Admin, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -183,7 +185,7 @@ def test_the_password_is_in_no_argument_environment_log_table_or_file(
     assert PASSWORD not in messages
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize("trouble", ["wrong password", "away", "no such database"])
 def test_a_database_that_refuses_is_told_without_the_password(
     fleet: Fleet,

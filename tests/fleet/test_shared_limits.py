@@ -37,7 +37,7 @@ def claude(fleet: Fleet, lines: int, words: str) -> str:
     return f"{named} -p"
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 def test_a_limit_stops_all_runs_of_its_account_and_no_others(fleet: Fleet) -> None:
     command = claude(fleet, 2, "usage limit reached, resets in 6 seconds")
     tasks = [FleetTask(f"x-{number}", text="work", account="x") for number in (1, 2)]
@@ -60,7 +60,7 @@ def test_a_limit_stops_all_runs_of_its_account_and_no_others(fleet: Fleet) -> No
     assert fleet.git("show", f"rooda/{met}:half.txt") == "half"
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 def test_an_overload_lowers_the_number_at_work(fleet: Fleet) -> None:
     command = claude(fleet, 1, "API Error: 529 Overloaded")
     fleet.add([FleetTask(name, text="work", account="x") for name in ("x-1", "x-2")], command)
@@ -71,7 +71,7 @@ def test_an_overload_lowers_the_number_at_work(fleet: Fleet) -> None:
     assert "overloaded" in fleet.run("x-1").reason
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 def test_the_budget_of_a_batch_ends_its_runs_before_the_next_iteration(fleet: Fleet) -> None:
     event = {"type": "result", "total_cost_usd": 0.6, "result": "worked", "is_error": False}
     agent = Path(fleet.agent(9, f"echo '{json.dumps(event)}'"))

@@ -16,10 +16,13 @@ import pytest
 
 from support.children import Nursery, until
 from support.expected import numbers_of, outcome_of
+from support.finished import Finished
 from support.recorded import asked
 from support.transcripts import Transcript, transcript
 from support.voices import VOICES, Object, line
-from support.workspace import PROCEDURE, Finished, Workspace, alive, wait_for
+from support.workspace import PROCEDURE, Workspace, alive, wait_for
+
+pytestmark = pytest.mark.real
 
 CLAUDE = VOICES[0]
 SUCCESS = "<promise>SUCCESS</promise>"
@@ -96,7 +99,7 @@ rare = pytest.mark.long
 EXITS = {"done": 0, "success": 2, "failure": 1, "abort": 1, "limited": 1}
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [
@@ -154,7 +157,7 @@ def test_record_shows_outcome_and_usage_of_a_replayed_transcript(stage: Stage, n
 # -- failures that need the user -------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_claude_root_refusal_aborts_the_run_with_advice(stage: Stage) -> None:
     stage.plays("claude", b"", f"{AS_ROOT}\n".encode(), "exit 1")
     done = stage.alias("claude", "-n", "5")
@@ -210,7 +213,6 @@ def hits_its_limit(stage: Stage) -> tuple[str, str]:
     return one.command, words
 
 
-@pytest.mark.real
 @rare
 def test_run_without_wait_for_limits_ends_at_the_first_limit(stage: Stage) -> None:
     command, words = hits_its_limit(stage)
@@ -225,7 +227,6 @@ def test_run_without_wait_for_limits_ends_at_the_first_limit(stage: Stage) -> No
     assert not (stage.workspace.path / "waits.json").exists()
 
 
-@pytest.mark.real
 @rare
 def test_run_waits_for_a_limit_and_can_be_interrupted(stage: Stage) -> None:
     command, words = hits_its_limit(stage)
@@ -273,7 +274,6 @@ def test_limit_messages_in_tools_and_answers_cause_no_wait(stage: Stage, code: i
     assert not (stage.workspace.path / "waits.json").exists()
 
 
-@pytest.mark.real
 @rare
 def test_limit_messages_of_an_unknown_command_cause_no_wait(stage: Stage) -> None:
     stage.plays("agent", LIMIT_WORDS[0].encode(), LIMIT_WORDS[1].encode(), "exit 1")
@@ -310,7 +310,6 @@ def test_result_of_a_program_that_does_not_exit_counts(
     until(lambda: not any(map(alive, pids)), "the end of the agent and its child")
 
 
-@pytest.mark.real
 @rare
 def test_agent_that_works_after_a_result_is_not_stopped(stage: Stage) -> None:
     more = events(CLAUDE.says("One more thing."))
@@ -328,7 +327,6 @@ def test_agent_that_works_after_a_result_is_not_stopped(stage: Stage) -> None:
     assert stage.shown()[0]["status"] == "success"
 
 
-@pytest.mark.real
 @rare
 def test_success_without_answer_and_without_changes_is_a_failure(stage: Stage) -> None:
     stage.plays("claude", events(CLAUDE.begins(), CLAUDE.ends("")))
@@ -337,7 +335,6 @@ def test_success_without_answer_and_without_changes_is_a_failure(stage: Stage) -
     assert stage.shown()[1]["kind"] == "empty"
 
 
-@pytest.mark.real
 @rare
 def test_success_without_answer_counts_if_files_changed(stage: Stage) -> None:
     stage.plays("claude", events(CLAUDE.begins(), CLAUDE.ends("")), b"", "echo > new.txt")
@@ -345,7 +342,6 @@ def test_success_without_answer_counts_if_files_changed(stage: Stage) -> None:
     assert stage.shown()[1]["kind"] is None
 
 
-@pytest.mark.real
 @rare
 def test_silent_unknown_command_succeeds(stage: Stage) -> None:
     stage.program("agent", "exit 0")
@@ -353,7 +349,7 @@ def test_silent_unknown_command_succeeds(stage: Stage) -> None:
     assert stage.shown()[1]["kind"] is None
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_exit_code_0_of_claude_without_result_is_a_failure(stage: Stage) -> None:
     stage.plays("claude", events(CLAUDE.begins(), CLAUDE.says("Nearly there.")), b"", "echo > new")
     done = stage.alias("claude", "-n", "1", "--failure-threshold", "1")
@@ -363,7 +359,6 @@ def test_exit_code_0_of_claude_without_result_is_a_failure(stage: Stage) -> None
     assert "without the result" in stage.workspace.rooda("why").out
 
 
-@pytest.mark.real
 def test_text_in_place_of_events_is_a_failure_with_a_pause_before_each_retry(stage: Stage) -> None:
     stage.plays("claude", b"I fixed it.\n")
     done = stage.alias("claude", "-n", "5", "--backoff", "0.1s")
@@ -373,7 +368,6 @@ def test_text_in_place_of_events_is_a_failure_with_a_pause_before_each_retry(sta
     assert [wait["kind"] for wait in run["waits"]] == ["backoff", "backoff"]
 
 
-@pytest.mark.real
 def test_login_error_with_exit_code_0_ends_the_run_at_once(stage: Stage) -> None:
     stage.plays("claude", "Invalid API key · Please run /login\n".encode())
     done = stage.alias("claude", "-n", "5")
@@ -381,13 +375,11 @@ def test_login_error_with_exit_code_0_ends_the_run_at_once(stage: Stage) -> None
     assert stage.shown()[1]["kind"] == "auth"
 
 
-@pytest.mark.real
 def test_signal_as_text_counts_although_events_were_expected(stage: Stage) -> None:
     stage.plays("claude", f"All done.\n{SUCCESS}\n".encode())
     assert stage.alias("claude", "-n", "1").code == 0
 
 
-@pytest.mark.real
 @rare
 def test_alias_adapter_reads_the_output_of_another_program(stage: Stage) -> None:
     one = transcript("claude-tool-stream")
@@ -399,7 +391,6 @@ def test_alias_adapter_reads_the_output_of_another_program(stage: Stage) -> None
     assert (last["model"], last["cost"]) == (numbers_of(one).model, 0.2092295)
 
 
-@pytest.mark.real
 @rare
 def test_signal_after_a_line_of_200_mb_counts(stage: Stage) -> None:
     printed = events(CLAUDE.begins(), CLAUDE.tool_prints("HUGE"))
@@ -448,7 +439,6 @@ def test_verbose_shows_readable_lines_instead_of_json(stage: Stage, name: str, t
 HOSTILE = "na\x1b[2Jme\r\x07\ud800\x9b31m\n[10:00:00] Completed"
 
 
-@pytest.mark.real
 @rare
 def test_control_codes_in_agent_text_never_reach_the_terminal(stage: Stage) -> None:
     hello = [{"type": "system", "subtype": "init", "model": "m", "session_id": HOSTILE}]
@@ -465,7 +455,6 @@ def test_control_codes_in_agent_text_never_reach_the_terminal(stage: Stage) -> N
     assert stage.shown()[1]["kind"] == "exit"
 
 
-@pytest.mark.real
 @rare
 def test_control_codes_in_tool_and_model_names_never_reach_the_terminal(stage: Stage) -> None:
     hello = [{"type": "system", "subtype": "init", "model": HOSTILE}]

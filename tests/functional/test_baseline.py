@@ -61,7 +61,7 @@ def test_passing_check_is_reported_and_progress_is_still_counted_from_no_tests(
     assert work.record()[0]["result"]["progress_detected"] is True
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "command,code", [("true; no-such-program", 127), (". ./README; ./README", 126)]
 )
@@ -83,7 +83,7 @@ def test_check_that_cannot_run_ends_the_run_before_an_agent_starts(
     assert work.run_record()["baseline"] is None
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_check_without_target_module_or_tests_costs_no_agent_and_warn_lets_the_agent_start(
     work: GitWork,
 ) -> None:

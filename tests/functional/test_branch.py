@@ -36,6 +36,7 @@ def test_branch_is_created_before_the_first_iteration_and_not_by_a_dry_run(work:
     assert work.git("rev-parse", "night/1") == work.git("rev-parse", "main")
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("name", ["two words", "mine/sub"])
 def test_name_that_git_refuses_is_an_error_before_the_first_iteration(
     work: GitWork, name: str

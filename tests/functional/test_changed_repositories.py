@@ -9,6 +9,8 @@ import pytest
 from support.children import Nursery
 from support.workspace import PROCEDURE, Workspace, wait_for
 
+pytestmark = pytest.mark.real
+
 # What an agent does in `top/deep/start`, where its run was started.
 CHANGES = {
     "repository in the start folder": "git init -q",
@@ -69,7 +71,7 @@ def check(start: Workspace, nursery: Nursery, change: str, *others: Workspace) -
     )
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize("change", CHANGES)
 def test_run_is_found_after_its_agent_changed_the_repositories(
     workspace: Workspace, nursery: Nursery, change: str
@@ -79,7 +81,7 @@ def test_run_is_found_after_its_agent_changed_the_repositories(
     check(in_folder(workspace, "deep/start"), nursery, CHANGES[change], *others)
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize("change", CHANGES_WITHOUT_GIT)
 def test_run_without_a_repository_is_found_after_its_agent_made_one(
     workspace: Workspace, nursery: Nursery, change: str
@@ -87,7 +89,7 @@ def test_run_without_a_repository_is_found_after_its_agent_made_one(
     check(in_folder(workspace, "deep/start"), nursery, CHANGES_WITHOUT_GIT[change])
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_repository_that_was_there_before_the_run_is_not_a_part_of_it(
     workspace: Workspace, nursery: Nursery
 ) -> None:

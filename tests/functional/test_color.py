@@ -43,6 +43,7 @@ def test_terminal_shows_colors_and_files_have_none(work: GitWork, screen: Screen
     assert not any("\x1b" in file.read_text() for file in kept)
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("variable", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
 def test_a_terminal_without_wish_for_colors_gets_none(
     work: GitWork, variable: dict[str, str | None]
@@ -59,6 +60,7 @@ def test_a_terminal_without_wish_for_colors_gets_none(
             terminal.close()
 
 
+@pytest.mark.long
 def test_color_can_be_chosen(workspace: Workspace) -> None:
     agent = workspace.agent(SUCCESS)
     cases: list[tuple[tuple[str, ...], bool]] = [

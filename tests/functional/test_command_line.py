@@ -101,11 +101,11 @@ def test_every_loop_setting_has_a_flag_with_help(inside: Rooda, setting: object)
 )
 @pytest.mark.parametrize("form", ["{} {}", "{}={}"])
 def test_none_unsets_an_optional_setting(
-    inside: Rooda, form: str, key: str, flag: str, value: str, line: str
+    workspace: Workspace, inside: Rooda, form: str, key: str, flag: str, value: str, line: str
 ) -> None:
     config = "loop: {ai_cmd_alias: mine, " + key + "}\nai_cmd_aliases: {mine: 'true'}\n"
-    inside.workspace.config(config + procedure())
-    (inside.workspace.path / "sub").mkdir()
+    workspace.config(config + procedure())
+    (workspace.path / "sub").mkdir()
     done = inside("work", *form.format(flag, value).split(), "--dry-run")
     assert done.code == 0, done.out
     assert f"  {line} (" in done.out
@@ -229,9 +229,9 @@ def test_existing_command_after_flags_is_never_reported_as_unknown(
     ],
 )
 def test_misspelled_key_is_an_error_of_every_command_that_reads_the_config(
-    inside: Rooda, args: str
+    workspace: Workspace, inside: Rooda, args: str
 ) -> None:
-    inside.workspace.config(f"loop:\n  max_costs: 5\n{PROCEDURE}")
+    workspace.config(f"loop:\n  max_costs: 5\n{PROCEDURE}")
     done = inside(*args.split())
     assert done.code == 1
     assert "unknown key 'max_costs'" in done.out + done.err
@@ -350,8 +350,8 @@ def test_every_command_has_help(inside: Rooda, command: str) -> None:
     assert done.out.startswith(f"Usage: rooda {command}")
 
 
-def test_examples_in_the_help_work(inside: Rooda) -> None:
-    inside.workspace.write("TASK.md", "words")
+def test_examples_in_the_help_work(workspace: Workspace, inside: Rooda) -> None:
+    workspace.write("TASK.md", "words")
     text = inside("--help").out + inside("run", "--help").out
     runs = re.findall(r"^  rooda (build.*?)(?:   .*)?$", text, re.MULTILINE)
     assert len(runs) >= 6
@@ -417,9 +417,11 @@ def test_list_shows_name_iterations_and_purpose(inside: Rooda) -> None:
     assert re.match(r"work +5$", lines[-1])
 
 
-def test_list_reads_the_global_config_and_the_given_config(inside: Rooda) -> None:
-    inside.workspace.global_config(procedure("everywhere"))
-    inside.workspace.write("other.yml", procedure("elsewhere"))
+def test_list_reads_the_global_config_and_the_given_config(
+    workspace: Workspace, inside: Rooda
+) -> None:
+    workspace.global_config(procedure("everywhere"))
+    workspace.write("other.yml", procedure("elsewhere"))
     out = inside("list", "--config", "other.yml").out
     assert "\neverywhere " in out
     assert "\nelsewhere " in out
@@ -435,8 +437,8 @@ def test_list_as_json(inside: Rooda) -> None:
     assert rows["work"]["source"] == "workspace: ./rooda-config.yml:3"
 
 
-def test_list_of_aliases(inside: Rooda) -> None:
-    inside.workspace.config("ai_cmd_aliases: {mine: my-agent -p, qwen: null}\n")
+def test_list_of_aliases(workspace: Workspace, inside: Rooda) -> None:
+    workspace.config("ai_cmd_aliases: {mine: my-agent -p, qwen: null}\n")
     lines = inside("list", "--aliases").out.splitlines()
     assert lines[0].split() == ["ALIAS", "SOURCE", "COMMAND"]
     assert re.match(r"mine +workspace: ./rooda-config.yml:1 +my-agent -p", lines[-1])
@@ -465,8 +467,8 @@ def test_info_shows_the_parts_of_a_procedure(inside: Rooda) -> None:
     assert rows["ACT"] == "builtin:prompts/act_build.md"
 
 
-def test_info_as_json_uses_the_config(inside: Rooda) -> None:
-    inside.workspace.config(
+def test_info_as_json_uses_the_config(workspace: Workspace, inside: Rooda) -> None:
+    workspace.config(
         "loop: {ai_cmd: my-agent}\nprocedures:\n  build: {iteration_mode: unlimited}\n"
     )
     about = json.loads(inside("info", "build", "--json").out)
@@ -477,8 +479,10 @@ def test_info_as_json_uses_the_config(inside: Rooda) -> None:
 
 
 @pytest.mark.parametrize("args", ["list", "list --json", "info build", "config show"])
-def test_invalid_config_is_an_error_of_every_reading_command(inside: Rooda, args: str) -> None:
-    inside.workspace.config("loop: {failure_threshold: 0}\n")
+def test_invalid_config_is_an_error_of_every_reading_command(
+    workspace: Workspace, inside: Rooda, args: str
+) -> None:
+    workspace.config("loop: {failure_threshold: 0}\n")
     done = inside(*args.split())
     assert done.code == 1
     assert "Error: rooda-config.yml:1: loop.failure_threshold: must be 1 or more" in done.err
@@ -536,7 +540,7 @@ def test_agent_runs_in_the_folder_where_rooda_was_started(workspace: Workspace) 
     assert Path((workspace.path / "where").read_text().strip()) == workspace.path.resolve()
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("form", ["flag", "variable", "config"])
 def test_working_dir_sets_the_folder_of_the_agent(workspace: Workspace, form: str) -> None:
     (workspace.path / "sub").mkdir()
@@ -588,8 +592,10 @@ def test_phase_flag_replaces_only_its_phase(workspace: Workspace, phase: str) ->
     assert after == before.replace(f"my {phase} {TAG}", "my own words")
 
 
-def test_phase_flags_accept_texts_files_and_built_in_prompts(inside: Rooda) -> None:
-    inside.workspace.write("a.md", "from a file\n")
+def test_phase_flags_accept_texts_files_and_built_in_prompts(
+    workspace: Workspace, inside: Rooda
+) -> None:
+    workspace.write("a.md", "from a file\n")
     done = inside(
         *("work", "--ai-cmd", "true", "--dry-run", "--observe", "a.md"),
         *("--observe", "two\n\nparagraphs", "--observe=a.md"),
@@ -685,8 +691,10 @@ def test_resume_flag_needs_no_value_and_does_not_take_the_next_word(
 
 
 @pytest.mark.real
-def test_arguments_around_the_resume_flag_keep_their_meaning(inside: Rooda) -> None:
-    assert inside.workspace.work("false", "--failure-threshold", "1").code == 1
+def test_arguments_around_the_resume_flag_keep_their_meaning(
+    workspace: Workspace, inside: Rooda
+) -> None:
+    assert workspace.work("false", "--failure-threshold", "1").code == 1
     done = inside("--resume", "work", "-n", "4", "--ai-cmd", "true", "--dry-run")
     assert done.code == 0, done.err
     assert "=== Dry-Run: work ===" in done.out
@@ -763,7 +771,7 @@ def test_tab_after_a_flag_for_a_path_is_left_to_the_shell(
     assert [row.partition(",")[0] for row in completions(workspace, line)] == [kind]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_tab_offers_the_last_run_and_the_newest_ones(workspace: Workspace) -> None:
     for _ in range(2):
         assert workspace.work("true", "-n", "1").code == 2

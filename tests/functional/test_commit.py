@@ -110,7 +110,7 @@ def test_changes_of_good_iterations_are_committed(work: GitWork) -> None:
     assert "Committed" not in done.err, "the detail lines name the commits"
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("name", ["pre-commit", "commit-msg"])
 def test_failing_git_hook_is_quoted_and_the_changes_stay_in_the_work_tree(
     work: GitWork, name: str
@@ -128,7 +128,7 @@ def test_failing_git_hook_is_quoted_and_the_changes_stay_in_the_work_tree(
     assert (work.path / "new").read_text() == "mine\n"
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("what", ["hook", "signing"])
 def test_timeout_kills_a_hanging_commit_and_its_whole_process_tree(
     work: GitWork, what: str
@@ -409,7 +409,7 @@ def test_ctrl_c_during_a_commit_ends_the_run_and_keeps_the_changes(work: GitWork
     assert not (work.path / LOCK).exists()
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("is_first", [False, True])
 def test_commit_that_git_made_before_a_signal_counts(work: GitWork, *, is_first: bool) -> None:
     if is_first:

@@ -251,7 +251,7 @@ def test_wrong_usage_exits_1(workspace: Workspace, arguments: list[str]) -> None
     assert files_of(workspace) == []
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("arguments", [["config", "show"], ["config", "check"], ["init"]])
 def test_deleted_working_directory_gives_one_clear_error(
     workspace: Workspace, arguments: list[str]
@@ -420,7 +420,7 @@ def test_schema_rejects_what_the_loader_rejects(text: str) -> None:
 # -- init ----------------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_init_writes_a_file_that_passes_the_check(workspace: Workspace) -> None:
     done = workspace.rooda("init", env={"PATH": "/nowhere"})
     assert (done.code, done.err) == (0, "")

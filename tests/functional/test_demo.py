@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.workspace import Finished, Workspace
+from support.finished import Finished
+from support.workspace import Workspace
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def interrupted_at(
         running.process.kill()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_demo_shows_a_run_with_one_failure_looks_back_at_it_and_leaves_only_the_report(
     workspace: Workspace, temporary: Path
 ) -> None:
@@ -85,7 +86,7 @@ def test_demo_shows_a_run_with_one_failure_looks_back_at_it_and_leaves_only_the_
     assert list(workspace.path.iterdir()) == [], "the current folder stays empty"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_demo_ignores_the_users_configuration_and_keep_keeps_its_folder(
     workspace: Workspace, temporary: Path
 ) -> None:

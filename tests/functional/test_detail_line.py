@@ -26,6 +26,7 @@ def below(err: str, number: int) -> list[str]:
     return lines[start + 1 : end]
 
 
+@pytest.mark.long
 def test_iteration_ends_with_its_line_and_one_detail_line(work: GitWork) -> None:
     """The first iteration is committed by rooda, the second by the agent; the third fails."""
     work.settings(verify="cat results; ! test -e bad", git={"commit": True})

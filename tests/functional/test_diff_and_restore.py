@@ -52,7 +52,7 @@ def modes(top: Path) -> Iterator[tuple[str, int]]:
             yield str(path), stat.S_IMODE(path.stat().st_mode) & 0o111
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_diff_on_a_terminal_shows_control_codes_and_obeys_none(
     repo: Workspace, screen: Screen
 ) -> None:
@@ -79,7 +79,7 @@ WORK = (
 )
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_each_iteration_can_be_shown_and_restored(repo: Workspace, rooda: Rooda) -> None:
     repo.write("staged.txt", "staged\n")
     git(repo, "add", "staged.txt")
@@ -114,7 +114,7 @@ def test_each_iteration_can_be_shown_and_restored(repo: Workspace, rooda: Rooda)
     assert os.access(repo.path / "tool.sh", os.X_OK) == bool(programs[str(aside / "1/tool.sh")])
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_diff_shows_what_iterations_changed(repo: Workspace, rooda: Rooda) -> None:
     assert repo.rooda("work", "--ai-cmd", repo.agents(*WORK)).code == 0
     (run,) = asked(rooda, "history")
@@ -188,7 +188,7 @@ def test_range_includes_both_ends_and_passes_over_iterations_without_snapshot() 
         assert compared("r", words_of_diff(words.split())[1], names) == Compared(*found), words
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_restore_prints_how_to_undo_it_and_the_undo_works(repo: Workspace, rooda: Rooda) -> None:
     assert repo.rooda("work", "--ai-cmd", repo.agent("echo made > made.txt"), "-n", "1").code == 2
     repo.write("mine.txt", "written afterwards, and nowhere else\n")
@@ -202,7 +202,7 @@ def test_restore_prints_how_to_undo_it_and_the_undo_works(repo: Workspace, rooda
     assert walk(repo.path) == before
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_missing_snapshot_or_run_gives_one_clear_error(repo: Workspace, rooda: Rooda) -> None:
     assert repo.rooda("work", "--ai-cmd", "true", "-n", "1").code == 2
     before = walk(repo.path)
@@ -233,7 +233,7 @@ def test_file_that_cannot_be_restored_is_named(repo: Workspace, rooda: Rooda) ->
     assert (repo.path / "kept.txt/agent.precious").exists()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_restore_is_refused_while_a_run_is_running(
     repo: Workspace, rooda: Rooda, nursery: Nursery
 ) -> None:
@@ -251,7 +251,7 @@ def test_restore_is_refused_while_a_run_is_running(
     assert not (repo.path / "new.txt").exists()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_iterations_that_changed_nothing_can_be_restored_after_a_kill(
     repo: Workspace, rooda: Rooda, nursery: Nursery
 ) -> None:
@@ -282,7 +282,7 @@ def test_diff_and_restore_are_refused_without_a_repository(workspace: Workspace)
     assert asked(rooda, "show", "1")["result"]["files_created"] == ["new.txt"]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_restore_from_a_subfolder_restores_the_whole_tree(repo: Workspace, rooda: Rooda) -> None:
     assert repo.rooda("work", "--ai-cmd", repo.agent("echo 1 > top.txt"), "-n", "1").code == 2
     below = within(repo, "deep")
@@ -293,7 +293,7 @@ def test_restore_from_a_subfolder_restores_the_whole_tree(repo: Workspace, rooda
     assert rooda("diff", "1", "--name-only").out == "top.txt\n"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_snapshots_are_deleted_together_with_their_run(repo: Workspace, rooda: Rooda) -> None:
     command = repo.agent("date +%N > new.txt")
     for _ in range(3):
@@ -307,7 +307,7 @@ def test_snapshots_are_deleted_together_with_their_run(repo: Workspace, rooda: R
     assert git(repo, "fsck", "--no-dangling", "--no-progress") == ""
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_snapshots_can_be_turned_off(repo: Workspace, rooda: Rooda) -> None:
     command = repo.agent("echo 1 > new.txt")
     assert repo.rooda("work", "--ai-cmd", command, "-n", "1", "--no-git-snapshots").code == 2
@@ -337,7 +337,7 @@ def forging(target: str) -> str:
     return shlex.join([sys.executable, "-c", FORGE, "kept.txt", target])
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "deed",
     [
@@ -376,7 +376,7 @@ def test_restore_does_not_believe_an_index_that_was_forged_after_the_run(
     assert (repo.path / "kept.txt").read_text() == "of an agent\n"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_repository_of_another_user_is_named_with_the_command_that_fixes_it(
     repo: Workspace,
 ) -> None:
@@ -418,7 +418,7 @@ def test_restore_names_what_no_snapshot_contains(repo: Workspace, rooda: Rooda) 
     assert (repo.path / "new/file").exists()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_restore_keeps_modes_and_links_where_git_is_told_to_ignore_them(
     repo: Workspace, rooda: Rooda
 ) -> None:

@@ -15,6 +15,7 @@ FILL = "head -c 12000000 /dev/zero > ballast"
 FLOOR = ("--min-free-disk", "6MB")
 
 
+@pytest.mark.long
 def test_run_does_not_start_below_the_floor_and_says_what_to_change(workspace: Workspace) -> None:
     workspace.config(f"loop:\n  min_free_disk: 999999GB\n{PROCEDURE}")
     for args in ((), ("--dry-run",)):
@@ -29,6 +30,7 @@ def test_run_does_not_start_below_the_floor_and_says_what_to_change(workspace: W
         assert workspace.work("true", "-n", "1", "--min-free-disk", off).code == 2
 
 
+@pytest.mark.long
 def test_run_waits_for_space_says_so_and_goes_on_by_itself(
     workspace: Workspace, nursery: Nursery
 ) -> None:

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from support.children import until
-from support.finished import Rooda
+from support.finished import Finished, Rooda
 from support.gitrepo import git
 from support.surface import listing
-from support.workspace import ROODA, Finished, Workspace, alive, wait_for
+from support.workspace import ROODA, Workspace, alive, wait_for
 
 # A fake claude that does what the canary asks, with real events; HABITS are its misbehaviors.
 FAKE = """#!{python} -S
@@ -171,7 +171,7 @@ def rows(done: Finished) -> dict[str, str]:
 # -- rooda doctor ----------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_doctor_lists_every_agent_and_checks_the_machine(workspace: Workspace, tools: Path) -> None:
     claude(tools)
     shell(tools, "codex", "echo codex-cli 0.166.0")
@@ -277,7 +277,7 @@ def test_doctor_json_reports_a_missing_chosen_agent_with_advice(
     assert inside("doctor", "--ai-cmd", "claude -p").code == 0, "claude is installed"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_doctor_survives_programs_that_hang_flood_or_fail_on_version(
     workspace: Workspace, tools: Path, pids: Path
 ) -> None:
@@ -321,7 +321,7 @@ SECRETS = (
 )
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.parametrize("flags", [(), ("--json",)])
 def test_doctor_never_prints_the_value_of_a_secret(
     workspace: Workspace,
@@ -389,7 +389,7 @@ def test_doctor_reports_a_deleted_current_folder(workspace: Workspace, tools: Pa
 # -- the canary ------------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_successful_canary_leaves_no_files_and_no_changes(
     workspace: Workspace, tools: Path, temporary: Path
 ) -> None:
@@ -455,7 +455,7 @@ MORE: dict[str, dict[str, str]] = {
 }
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "habit",
     [*BAD, *(pytest.param(habit, marks=pytest.mark.long) for habit in MORE)],
@@ -483,7 +483,7 @@ def about(done: Finished, topic: str) -> dict[str, Any]:
     return next(one for one in found if one["topic"] == topic)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_canary_failure_shows_kind_evidence_and_advice(
     workspace: Workspace, tools: Path, temporary: Path
 ) -> None:
@@ -503,7 +503,7 @@ def test_canary_failure_shows_kind_evidence_and_advice(
     assert "key-with-value" not in done.out + done.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_canary_names_a_denied_tool_and_the_flag_that_allows_it(
     workspace: Workspace, tools: Path
 ) -> None:
@@ -515,7 +515,7 @@ def test_canary_names_a_denied_tool_and_the_flag_that_allows_it(
     assert "--dangerously-skip-permissions" in about(done, "file")["advice"]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_canary_names_and_stops_leftover_processes(
     workspace: Workspace, tools: Path, pids: Path
 ) -> None:
@@ -537,7 +537,7 @@ echo '<promise>DONE</promise>'
 """
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_canary_runs_an_unknown_agent_with_the_configured_command(
     workspace: Workspace, tools: Path, temporary: Path
 ) -> None:
@@ -551,7 +551,7 @@ def test_canary_runs_an_unknown_agent_with_the_configured_command(
     assert (done.code, list(temporary.iterdir())) == (0, [])
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_canary_uses_the_default_signal_if_the_config_turns_signals_off(
     workspace: Workspace, tools: Path
 ) -> None:
@@ -561,7 +561,7 @@ def test_canary_uses_the_default_signal_if_the_config_turns_signals_off(
     assert (done.code, marks(done)) == (0, {})
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_canary_reports_a_missing_program(workspace: Workspace, tools: Path) -> None:
     done = workspace.rooda("doctor", "--canary", "claude", "--json")
     assert tools.is_dir()
@@ -569,7 +569,7 @@ def test_canary_reports_a_missing_program(workspace: Workspace, tools: Path) -> 
     assert "claude: No such file or directory" in about(done, "started")["text"]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_canary_runs_in_a_plain_folder_without_git(workspace: Workspace, tools: Path) -> None:
     claude(tools)
     (tools / "git").unlink()
@@ -598,7 +598,7 @@ def test_invalid_arguments_are_rejected_before_any_program_runs(
     assert recorded_pids(pids) == []
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
 )
@@ -636,7 +636,7 @@ def test_ctrl_c_during_a_version_query_leaves_no_processes(
     until(lambda: not alive(pid), "the end of the program asked for its version")
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_the_fleet_is_checked_when_asked(workspace: Workspace) -> None:
     git(workspace.path, "init", "-q", "-b", "main")
     plain = json.loads(workspace.rooda("doctor", "--json").out)

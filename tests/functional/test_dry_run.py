@@ -169,9 +169,9 @@ def test_default_value_is_shown_only_for_the_five_main_settings(
         ("--stall-threshold 4", "Stall Threshold: 4 (cli: --stall-threshold)"),
     ],
 )
-def test_origin_is_a_flag(inside: Rooda, flags: str, line: str) -> None:
+def test_origin_is_a_flag(workspace: Workspace, inside: Rooda, flags: str, line: str) -> None:
     done = inside("work", "--ai-cmd", "true", "--dry-run", *flags.split())
-    assert line.replace("WORK", str(inside.workspace.path)) in configuration(done.out)
+    assert line.replace("WORK", str(workspace.path)) in configuration(done.out)
 
 
 @pytest.mark.parametrize(
@@ -482,9 +482,9 @@ def test_all_problems_are_shown_at_once_on_stdout(workspace: Workspace) -> None:
     ids=["unlimited", "both", "context"],
 )
 def test_warnings_are_shown_and_do_not_fail(
-    inside: Rooda, flags: tuple[str, ...], config: str, words: str
+    workspace: Workspace, inside: Rooda, flags: tuple[str, ...], config: str, words: str
 ) -> None:
-    inside.workspace.config(config)
+    workspace.config(config)
     done = inside("work", "--ai-cmd", "true", "--dry-run", *flags)
     assert (done.code, done.err) == (0, "")
     assert words in done.out

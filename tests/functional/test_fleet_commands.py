@@ -63,7 +63,7 @@ sys.exit(main())
 """
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "words",
     [
@@ -102,7 +102,7 @@ def test_without_runs_the_table_says_how_to_start_and_makes_nothing(user: Worksp
     assert "is in no git repository" in outside.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_mistakes_are_found_before_anything_is_added(user: Workspace) -> None:
     for words, message in (
         (["TASKS.md"], "must specify AI command"),
@@ -125,7 +125,7 @@ def test_mistakes_are_found_before_anything_is_added(user: Workspace) -> None:
     assert refs_of(user.path) == ["refs/heads/main"]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_run_is_added_shown_stopped_forgotten_and_adopted(user: Workspace) -> None:
     user.config("loop: {ai_cmd: agent}\n")
     words = ["-n", "7", "--max-cost", "40", "--finish", "pr", "--json"]
@@ -177,7 +177,7 @@ def test_a_run_is_added_shown_stopped_forgotten_and_adopted(user: Workspace) -> 
     assert "the-api" in user.rooda("fleet").out
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_forged_database_is_one_clear_error(user: Workspace) -> None:
     assert user.rooda("fleet", "add", "TASKS.md", "--ai-cmd", agent_of(user)).code == 0
     with contextlib.closing(sqlite3.connect(user.path / ".git/rooda/fleet.sqlite")) as connection:
@@ -191,7 +191,7 @@ def test_forged_database_is_one_clear_error(user: Workspace) -> None:
         assert "rooda fleet adopt" in done.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_the_diff_of_a_run_leaves_out_the_work_of_the_runs_before_it(user: Workspace) -> None:
     user.write(
         "fleet.yml",
@@ -209,7 +209,7 @@ def test_the_diff_of_a_run_leaves_out_the_work_of_the_runs_before_it(user: Works
     assert "two.txt" not in shown
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_file_of_tasks_is_worked_on_until_all_have_ended(user: Workspace) -> None:
     before = git(user.path, "status", "--porcelain=v1")
     words = ["TASKS.md", "-j", "2", "--ai-cmd", agent_of(user), "-c", "Mind the tests."]
@@ -255,7 +255,7 @@ def test_a_file_of_tasks_is_worked_on_until_all_have_ended(user: Workspace) -> N
     assert gone.out == "the-api is forgotten, with its branch.\n"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_ctrl_c_lets_the_iteration_end_and_the_runs_wait(user: Workspace, screen: Screen) -> None:
     folder = user.path.parent
     body = f"touch {folder}/started; until [ -e {folder}/go ]; do sleep 0.05; done\n{AGENT}"
@@ -277,7 +277,7 @@ def test_ctrl_c_lets_the_iteration_end_and_the_runs_wait(user: Workspace, screen
     assert "2 success" in user.rooda("fleet").out
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_the_demo_kills_a_process_and_its_run_is_taken_over(workspace: Workspace) -> None:
     workspace.global_config("fleet: {url: 'postgresql://nowhere/x'}\n")  # takes no part
     done = workspace.rooda("fleet", "demo", env={"TMPDIR": str(workspace.path)}, timeout=60)

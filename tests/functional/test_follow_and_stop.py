@@ -34,7 +34,7 @@ def rooda(workspace: Workspace) -> Rooda:
 # -- follow --------------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_follow_shows_a_live_run_and_ends_with_it(
     workspace: Workspace, nursery: Nursery, screen: Screen
 ) -> None:
@@ -77,7 +77,7 @@ def test_follow_ends_when_rooda_was_killed(workspace: Workspace, nursery: Nurser
     assert following.finish().code == 0
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_ctrl_c_ends_follow_and_not_the_run(
     workspace: Workspace, nursery: Nursery, screen: Screen
 ) -> None:
@@ -93,7 +93,7 @@ def test_ctrl_c_ends_follow_and_not_the_run(
     assert running.finish().code == 0
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_follow_strips_control_codes_that_an_agent_wrote_into_the_session_log(
     workspace: Workspace, screen: Screen
 ) -> None:
@@ -118,7 +118,7 @@ def test_follow_reports_a_missing_session_log(workspace: Workspace, rooda: Rooda
 # -- stop ----------------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_stop_ends_a_run_after_its_current_iteration(
     workspace: Workspace, nursery: Nursery, rooda: Rooda
 ) -> None:
@@ -177,7 +177,7 @@ def test_stop_now_ends_the_run_with_sigterm_and_reports_its_outcome(
     assert statuses(run) == [(1, "interrupted")]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_stop_now_ends_a_run_that_a_script_started_in_the_background(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -193,7 +193,7 @@ def test_stop_now_ends_a_run_that_a_script_started_in_the_background(
     assert script.finish().code == 130
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_stop_now_waits_for_an_agent_that_ignores_sigterm_and_reports_the_wait(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -209,7 +209,7 @@ def test_stop_now_waits_for_an_agent_that_ignores_sigterm_and_reports_the_wait(
     assert running.finish().code == 130
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_second_stop_now_kills_the_agent_at_once_and_both_report_the_end(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -244,7 +244,7 @@ def test_stop_now_reports_a_run_that_is_still_running_and_what_to_do(
     assert running.finish().code == 130
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_stop_now_reports_a_run_that_had_its_outcome_before_the_signal(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -259,7 +259,7 @@ def test_stop_now_reports_a_run_that_had_its_outcome_before_the_signal(
     assert running.finish().code == 0
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_stop_now_ends_a_run_that_sigstop_holds(workspace: Workspace, nursery: Nursery) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
     agent = nursery.pid("agent")
@@ -271,7 +271,7 @@ def test_stop_now_ends_a_run_that_sigstop_holds(workspace: Workspace, nursery: N
     assert not alive(agent)
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="reads process states from /proc")
 def test_stop_now_ends_a_run_that_ctrl_z_holds(
     workspace: Workspace, nursery: Nursery, job: Job
@@ -286,7 +286,7 @@ def test_stop_now_ends_a_run_that_ctrl_z_holds(
     assert not alive(agent)
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/locks")
 def test_stop_now_ends_a_run_without_run_json(workspace: Workspace, nursery: Nursery) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
@@ -299,7 +299,7 @@ def test_stop_now_ends_a_run_without_run_json(workspace: Workspace, nursery: Nur
     assert running.finish().code == 130
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/locks")
 def test_an_agent_cannot_prevent_a_stop_with_a_forged_run_json(
     workspace: Workspace, nursery: Nursery
@@ -329,7 +329,7 @@ signal.pause()
 """
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/locks")
 @pytest.mark.parametrize("how", ["handles", "does not handle"])
 @pytest.mark.parametrize("flags", [(), ("--now",)], ids=["", "now"])
@@ -359,7 +359,7 @@ def test_process_that_reuses_the_pid_of_an_ended_run_gets_no_signal() -> None:
     run.wake()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_stop_works_from_a_subfolder(workspace: Workspace, nursery: Nursery) -> None:
     versioned(workspace)
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))

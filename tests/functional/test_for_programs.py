@@ -65,7 +65,7 @@ def test_the_record_of_a_run_can_be_apart_from_its_work_tree(
     assert "--record" not in str(row.given)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_run_goes_on_in_another_work_tree_with_its_record(
     tree: Workspace, apart: Path, tmp_path: Path
 ) -> None:
@@ -87,7 +87,7 @@ def test_a_run_goes_on_in_another_work_tree_with_its_record(
     assert [one.number for one in RecordReader(moved).iterations(row.run)] == [1, 2]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_two_runs_in_one_work_tree_exclude_each_other_wherever_their_records_are(
     tree: Workspace, nursery: Nursery, apart: Path, tmp_path: Path
 ) -> None:
@@ -143,7 +143,7 @@ def test_an_agent_can_not_put_an_option_for_programs_into_the_recorded_flags(
 # -- the name of a new run -------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_program_chooses_the_name_of_a_run(tree: Workspace) -> None:
     for name in ("api", "api-2"):
         assert work(tree, "true", "-n", "1", "--run-id", name).code == 2
@@ -163,7 +163,7 @@ def test_a_program_chooses_the_name_of_a_run(tree: Workspace) -> None:
     refused(tree.rooda("resume", "api", "--run-id", "x"), "--run-id is for new runs")
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_killed_run_is_cleared_away_without_harm_to_one_of_the_same_name_elsewhere(
     tree: Workspace, nursery: Nursery, tmp_path: Path
 ) -> None:

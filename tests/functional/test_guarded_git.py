@@ -17,9 +17,10 @@ import psutil
 import pytest
 
 from support.children import until
+from support.finished import Finished
 from support.gitwork import GitWork, git_work
 from support.ralphs import COMPLETE, ralph_work
-from support.workspace import Finished, Workspace, wait_for
+from support.workspace import Workspace, wait_for
 
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 
@@ -145,7 +146,7 @@ LED_ELSEWHERE = {
 }
 
 
-@pytest.mark.real(rows=2)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("way", LED_ELSEWHERE)
 def test_resume_and_restore_write_nothing_to_a_repository_that_git_was_led_to(
     work: GitWork, way: str
@@ -228,7 +229,7 @@ def planted(work: GitWork, *names: str) -> tuple[str, Path]:
 PROGRAMS = ("git", "sh", "bash", "env", "true", "cat", "python", "python3", "ssh", "gpg", "ps")
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("flags", [(), ("--commit", "--push"), ("--verify", "exit 0")])
 def test_a_program_that_the_agent_planted_is_not_run(work: GitWork, flags: tuple[str, ...]) -> None:
     plant, marker = planted(work, *PROGRAMS)
@@ -240,7 +241,7 @@ def test_a_program_that_the_agent_planted_is_not_run(work: GitWork, flags: tuple
     assert not marker.exists(), marker.read_text()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_no_reading_command_runs_a_planted_program(work: GitWork) -> None:
     plant, marker = planted(work, *PROGRAMS, "claude", "codex", "node", "gemini", "less")
     assert work.work(work.agent(f"{plant}; echo 1 > one; {SUCCESS}"), "-n", "1").code == 0
@@ -290,7 +291,7 @@ def undo_command(done: Finished) -> list[str]:
     return done.out.splitlines()[-1].removeprefix("To undo: rooda ").split()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_an_undo_outlives_the_run_that_was_restored(work: GitWork) -> None:
     work.settings(history={"keep_runs": 1})
     work.work(work.agent("echo one > one"), "-n", "1")
@@ -347,7 +348,7 @@ def gits(work: GitWork) -> list[psutil.Process]:
 PIPE = "mkdir -p sub; mkfifo sub/.gitignore; echo x > sub/file"
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_run_whose_git_hangs(work: GitWork, number: signal.Signals) -> None:
     running = work.begin(work.agent(PIPE), "-n", "3")

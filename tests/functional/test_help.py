@@ -95,7 +95,7 @@ def test_help_names_help_all(workspace: Workspace) -> None:
     assert "`--help-all` shows all flags." in printed(workspace, str(ROODA), "build", "--help")
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("command", ["plan", "build", "prompt"])
 def test_help_all_of_ralph_describes_the_config(workspace: Workspace, command: str) -> None:
     short = printed(workspace, str(RALPH), command, "--help")
@@ -180,7 +180,7 @@ def test_the_help_of_env_says_where_a_variable_can_be_removed(workspace: Workspa
     assert not [line for line in seen if line.startswith("GONE=")]
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "words",
     [

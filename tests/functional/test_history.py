@@ -129,6 +129,7 @@ def rooda(past: Past) -> Rooda:
 # -- history -------------------------------------------------------------------------------
 
 
+@pytest.mark.real
 def test_history_lists_runs_newest_first_and_truncates_nothing_in_a_pipe(past: Past) -> None:
     done = past.workspace.rooda("history")
     assert done.code == 0
@@ -148,6 +149,7 @@ def test_history_lists_runs_newest_first_and_truncates_nothing_in_a_pipe(past: P
     assert "…" not in done.out
 
 
+@pytest.mark.real
 def test_history_json_has_everything_of_a_run_except_its_iterations(
     past: Past, rooda: Rooda
 ) -> None:
@@ -185,6 +187,7 @@ def test_history_json_has_everything_of_a_run_except_its_iterations(
     assert runs[0]["summary"]["total_duration_ms"] >= 1000
 
 
+@pytest.mark.real
 def test_history_filters_by_status_procedure_date_and_count(past: Past, rooda: Rooda) -> None:
     today = datetime.now().astimezone().date()
     for words, found in {
@@ -196,12 +199,14 @@ def test_history_filters_by_status_procedure_date_and_count(past: Past, rooda: R
         assert [run["run"] for run in asked(rooda, "history", *words)] == found, words
 
 
+@pytest.mark.real
 def test_history_says_that_no_run_matches(rooda: Rooda) -> None:
     done = rooda("history", "--procedure", "missing")
     assert (done.code, done.out) == (0, "")
     assert "No run matches." in done.err
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("words", [("--since", "garbage"), ("--until", "2025-13-40")])
 def test_invalid_date_gives_a_clear_error(rooda: Rooda, words: tuple[str, str]) -> None:
     refused(rooda("history", *words), words[1])
@@ -244,6 +249,7 @@ def test_why_names_the_origin_of_each_limit_on_a_narrow_terminal_in_a_pager(past
 # -- show ----------------------------------------------------------------------------------
 
 
+@pytest.mark.real
 def test_show_prints_a_run_with_one_line_for_each_iteration(past: Past, rooda: Rooda) -> None:
     done = rooda("show", past.good)
     assert done.code == 0
@@ -277,10 +283,12 @@ def test_colors_are_printed_on_a_terminal_or_if_asked_for(past: Past, rooda: Roo
     assert b"\x1b[32msuccess\x1b[0m" in screen.sent
 
 
+@pytest.mark.real
 def test_show_without_a_name_shows_the_last_run(past: Past, rooda: Rooda) -> None:
     assert f"Run         {past.slow}\n" in rooda("show").out
 
 
+@pytest.mark.real
 def test_show_prints_everything_known_of_an_iteration(past: Past, rooda: Rooda) -> None:
     done = rooda("show", past.good, "2")
     assert done.code == 0
@@ -296,6 +304,7 @@ def test_show_prints_everything_known_of_an_iteration(past: Past, rooda: Rooda) 
     assert "What the agent said last\n" in tests
 
 
+@pytest.mark.real
 def test_show_json_of_a_run_has_the_documented_keys(past: Past) -> None:
     run = asked(past.workspace.rooda, "show", past.good)
     assert run.keys() >= OF_A_RUN | {"iterations"}
@@ -336,6 +345,7 @@ def test_show_json_of_a_run_has_the_documented_keys(past: Past) -> None:
     assert run["iterations"][0]["metadata"] == {}
 
 
+@pytest.mark.real
 def test_show_json_of_an_iteration_is_the_same_object_as_in_its_run(
     past: Past, rooda: Rooda
 ) -> None:
@@ -346,6 +356,7 @@ def test_show_json_of_an_iteration_is_the_same_object_as_in_its_run(
     assert (alone["status"], alone["kind"]) == ("failed", "crash")
 
 
+@pytest.mark.real
 def test_exit_code_after_a_timeout_is_that_of_the_stopped_agent(rooda: Rooda) -> None:
     (one,) = asked(rooda, "show")["iterations"]
     assert one["status"] == "timed_out"
@@ -368,6 +379,7 @@ def test_running_run_has_no_end_yet(workspace: Workspace, nursery: Nursery) -> N
     running.process.kill()
 
 
+@pytest.mark.real
 def test_run_is_found_by_a_unique_prefix_of_its_name(past: Past, rooda: Rooda) -> None:
     runs = [past.good, past.crashed, past.slow]
     shared = next(n for n in range(30) if len({run[:n] for run in runs}) > 1) - 1
@@ -377,6 +389,7 @@ def test_run_is_found_by_a_unique_prefix_of_its_name(past: Past, rooda: Rooda) -
     refused(several, "several runs begin with", *runs)
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "words,expected",
     [
@@ -427,7 +440,7 @@ def test_show_output_of_a_run_names_each_iteration(past: Past, rooda: Rooda) -> 
     refused(rooda("show", "1", "--output", "--raw"), "exclude each other")
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("rows,flag", [(3, "--output"), (40, "--raw")])
 def test_output_longer_than_the_terminal_is_paged_and_without_control_codes(
     past: Past, rows: int, flag: str
@@ -451,7 +464,7 @@ def test_output_longer_than_the_terminal_is_paged_and_without_control_codes(
     assert not [char for char in sent if 0x7F <= ord(char) < 0xA0]
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("pager", ["head -n 1", "no-such-pager", "less 'half a quote"])
 def test_any_pager_ends_a_page_without_an_error(past: Past, pager: str) -> None:
     screen = Screen(rows=5)
@@ -465,7 +478,7 @@ def test_any_pager_ends_a_page_without_an_error(past: Past, pager: str) -> None:
     assert b"rror" not in screen.sent
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("command", ["show --json", "history --json", "why --json"])
 def test_closed_pipe_is_success(past: Past, command: str) -> None:
     reader, writer = os.pipe()
@@ -500,6 +513,7 @@ def test_show_output_prints_no_error_if_the_reader_closes_the_pipe_early(past: P
 # -- why -----------------------------------------------------------------------------------
 
 
+@pytest.mark.real
 def test_why_names_the_rule_the_evidence_the_counters_and_the_limits(
     past: Past, rooda: Rooda
 ) -> None:
@@ -519,6 +533,7 @@ def test_why_names_the_rule_the_evidence_the_counters_and_the_limits(
     assert "SIGKILL" in done.out
 
 
+@pytest.mark.real
 def test_why_of_an_iteration_quotes_the_output_that_decided(past: Past, rooda: Rooda) -> None:
     done = rooda("why", past.good, "3")
     assert done.code == 0
@@ -530,6 +545,7 @@ def test_why_of_an_iteration_quotes_the_output_that_decided(past: Past, rooda: R
     assert "loop.signals.success" in done.out
 
 
+@pytest.mark.real
 def test_why_json_has_the_same_facts(past: Past, rooda: Rooda) -> None:
     found = asked(rooda, "why")
     assert {key: found[key] for key in ("run", "status", "rule", "exit_code")} == {
@@ -548,6 +564,7 @@ def test_why_json_has_the_same_facts(past: Past, rooda: Rooda) -> None:
 # -- which folder --------------------------------------------------------------------------
 
 
+@pytest.mark.real
 def test_record_is_found_from_a_subfolder(past: Past) -> None:
     below = within(past.workspace, "deep/down")
     assert asked(below.rooda, "show", past.good, "1")["number"] == 1
@@ -576,7 +593,7 @@ def read_until_the_end(workspace: Workspace, nursery: Nursery, iterations: int) 
     def read(words: tuple[str, ...]) -> list[Any]:
         seen: list[Any] = []
         while running.process.poll() is None:
-            done = workspace.rooda(*words, "--json")
+            done = workspace.start(*words, "--json").finish()
             if "no run has been recorded here yet" in done.err and not seen:
                 continue  # the first row is not written yet
             assert (done.code, done.err) == (0, ""), done.err

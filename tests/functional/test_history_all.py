@@ -12,7 +12,7 @@ from support.workspace import PROCEDURE, Workspace
 WAITS = "echo $$ > agent.pid; while ! test -e go; do sleep 0.02; done"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_runs_of_all_work_trees_are_listed_with_their_tree(
     workspace: Workspace, nursery: Nursery
 ) -> None:

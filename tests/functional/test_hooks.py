@@ -11,6 +11,8 @@ import pytest
 from support.gitwork import GitWork, git_work
 from support.workspace import Workspace, alive, wait_for
 
+pytestmark = pytest.mark.real
+
 MOMENTS = ("loop_start", "pre_iteration", "post_iteration", "on_failure", "loop_end")
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 HANGS = "exec sleep 60"
@@ -50,7 +52,7 @@ def pid_in(path: Path) -> int:
     return int(wait_for(path))
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_hooks_run_at_their_events_with_the_state_of_the_run(work: GitWork) -> None:
     work.settings(hooks={moment: ["echo oops; no-such-command", note(work)] for moment in MOMENTS})
     done = work.work(work.agents("touch new", "exit 7", SUCCESS))
@@ -78,7 +80,7 @@ def test_hooks_run_at_their_events_with_the_state_of_the_run(work: GitWork) -> N
     assert done.err.count("WARN: The pre_iteration hook failed") == 3
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_output_of_hooks_is_recorded(work: GitWork) -> None:
     flood = "yes | head -c 20000000; echo the end >&2"
     work.settings(
@@ -119,7 +121,7 @@ def test_loop_end_hook_runs_whatever_the_status(
     assert received(work, "loop_end1")["exit_code"] == done.code
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
 )
@@ -138,7 +140,6 @@ def test_loop_end_hook_runs_after_an_interruption(work: GitWork, number: signal.
 # -- on_error --------------------------------------------------------------------------------
 
 
-@pytest.mark.real
 def test_failing_pre_iteration_hook_skips_the_iteration_and_counts_as_failure(
     work: GitWork,
 ) -> None:
@@ -165,7 +166,7 @@ def test_failing_pre_iteration_hook_skips_the_iteration_and_counts_as_failure(
     )
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["text", "logfmt"])
 def test_skipped_iteration_is_logged_with_its_reason_and_the_failure_count(
     work: GitWork, form: str
@@ -180,7 +181,6 @@ def test_skipped_iteration_is_logged_with_its_reason_and_the_failure_count(
     assert "exit code 9" in done.err
 
 
-@pytest.mark.real
 def test_skipped_iterations_count_toward_the_failure_threshold(work: GitWork) -> None:
     work.settings(hooks={"pre_iteration": {"command": "false", "on_error": "fail"}})
     done = work.work(work.agents("exit 0"))
@@ -190,7 +190,6 @@ def test_skipped_iterations_count_toward_the_failure_threshold(work: GitWork) ->
     assert any("Aborting after 3 consecutive failures" in line for line in done.log)
 
 
-@pytest.mark.real
 def test_post_iteration_hook_can_turn_success_into_failure(work: GitWork) -> None:
     objects = {"command": "test $ROODA_ITERATION != 1", "on_error": "fail"}
     work.settings(hooks={"post_iteration": objects})
@@ -200,7 +199,7 @@ def test_post_iteration_hook_can_turn_success_into_failure(work: GitWork) -> Non
     assert second["status"] == "completed"
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "moment,starts",
     [
@@ -222,7 +221,6 @@ def test_hook_with_on_error_abort_ends_the_run(work: GitWork, moment: str, start
     assert "enough" in done.err
 
 
-@pytest.mark.real
 def test_failing_loop_end_hook_changes_nothing(work: GitWork) -> None:
     objects = {"command": "false", "on_error": "abort"}
     work.settings(
@@ -236,7 +234,7 @@ def test_failing_loop_end_hook_changes_nothing(work: GitWork) -> None:
 # -- timeout and process tree ----------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_timeout_kills_a_hook_and_all_processes_it_started(work: GitWork) -> None:
     """Including a child in its own session that ignores SIGTERM."""
     away = f"trap '' TERM; echo $$ > {work.marker('away.pid')}; while :; do sleep 60; done"
@@ -254,7 +252,7 @@ def test_timeout_kills_a_hook_and_all_processes_it_started(work: GitWork) -> Non
     assert (skipped["status"], skipped["hooks"][0]["error"]) == ("skipped", "timed out after 2s")
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_orphan_of_a_hook_is_killed_and_named(work: GitWork) -> None:
     left = work.script("left-behind", f"echo $$ > {work.marker('left.pid')}; sleep 60")
     waits = f"while ! test -s {work.marker('left.pid')}; do sleep 0.01; done"
@@ -268,7 +266,7 @@ def test_orphan_of_a_hook_is_killed_and_named(work: GitWork) -> None:
     assert any("left-behind" in json.dumps(one) for one in found["cleaned_up"])
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_changes_by_hooks_are_not_counted_as_the_agent_s(work: GitWork) -> None:
     busy = "date +%N%s >> changed-by-a-hook"
     work.settings(hooks={"pre_iteration": busy, "post_iteration": busy})
@@ -304,7 +302,7 @@ def test_ctrl_c_during_a_hook_ends_the_run(work: GitWork, moment: str, statuses:
     assert work.run_record()["status"] == "interrupted"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_after_ctrl_c_only_the_loop_end_hook_runs(work: GitWork) -> None:
     after = {"post_iteration": [hangs(work), note(work)], "on_failure": note(work)}
     work.settings(hooks=after | {"loop_end": note(work)})
@@ -318,7 +316,7 @@ def test_after_ctrl_c_only_the_loop_end_hook_runs(work: GitWork) -> None:
     assert "on_failure" not in done.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_ctrl_c_during_the_loop_end_hook_stops_the_hook_and_keeps_the_outcome(
     work: GitWork,
 ) -> None:
@@ -332,7 +330,7 @@ def test_ctrl_c_during_the_loop_end_hook_stops_the_hook_and_keeps_the_outcome(
     assert work.run_record()["status"] == "max-iters"
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.parametrize("reaction", ["fail", "abort"])
 def test_skipped_iterations_do_not_count_as_completed(work: GitWork, reaction: str) -> None:
     objects = {"command": "test $ROODA_ITERATION = 1", "on_error": reaction}

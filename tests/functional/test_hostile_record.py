@@ -12,9 +12,11 @@ import pytest
 
 from support.children import Nursery
 from support.faults import powerless, small_disk
-from support.finished import Rooda
+from support.finished import Finished, Rooda
 from support.recorded import SUCCESS, asked, git, statuses, versioned
-from support.workspace import Finished, Workspace
+from support.workspace import Workspace
+
+pytestmark = pytest.mark.real
 
 DATABASE = ".rooda/rooda.db"
 GARBAGE = "head -c 5000 /dev/urandom >"
@@ -257,7 +259,6 @@ def test_invalid_rows_do_not_break_the_views(
     assert rooda("history").code == 0
 
 
-@pytest.mark.real
 def test_show_names_the_keys_that_it_cannot_read(
     a_record: Path,
     workspace: Workspace,
@@ -273,7 +274,6 @@ def test_show_names_the_keys_that_it_cannot_read(
     assert re.search(words, rooda("show").out)
 
 
-@pytest.mark.real
 def test_run_name_with_a_path_in_the_record_is_ignored(
     a_record: Path,
     workspace: Workspace,
@@ -287,7 +287,6 @@ def test_run_name_with_a_path_in_the_record_is_ignored(
     assert rooda("show", "../../..", "1", "--output").code == 1
 
 
-@pytest.mark.real
 def test_invalid_saved_state_does_not_crash_a_resume(repo: Workspace) -> None:
     assert repo.rooda("work", "--ai-cmd", "true", "-n", "2").code == 2
     for state in ("7", '{"iteration": "x"}', '{"iteration": -5}', "[]"):
@@ -308,7 +307,6 @@ def test_removed_permissions_do_not_stop_the_run(
     assert statuses(asked(rooda, "show")) == [(number, "completed") for number in (1, 2, 3)]
 
 
-@pytest.mark.real
 def test_full_disk_is_reported_and_the_record_is_complete_once_there_is_space(
     repo: Workspace, nursery: Nursery, rooda: Rooda
 ) -> None:
@@ -332,7 +330,6 @@ def test_full_disk_is_reported_and_the_record_is_complete_once_there_is_space(
     check_that_views_work(rooda)
 
 
-@pytest.mark.real
 def test_agent_that_corrupts_the_record_in_each_iteration_changes_no_outcome(
     repo: Workspace, rooda: Rooda
 ) -> None:
@@ -378,7 +375,6 @@ def test_record_with_an_endless_view_is_answered_with_an_error(
         assert re.search(r"rooda\.db` can't be read \(`runs` is a view\).*mv ", done.err), done.err
 
 
-@pytest.mark.real
 def test_run_puts_a_record_with_an_endless_view_aside(a_record: Path, workspace: Workspace) -> None:
     shutil.copytree(a_record, workspace.path / ".rooda")
     with contextlib.closing(sqlite3.connect(workspace.path / DATABASE)) as connection:
@@ -420,7 +416,7 @@ def test_control_codes_of_a_forged_record_do_not_reach_the_terminal(
         assert code not in done.out + done.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_history_of_a_forged_record_lists_its_newest_runs(
     a_record: Path,
     workspace: Workspace,

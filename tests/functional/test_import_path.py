@@ -14,7 +14,7 @@ NO_COVERAGE = {"COVERAGE_PROCESS_START": "", "COVERAGE_PROCESS_CONFIG": ""}
 PLANTED = ("typing", "signal", "socket", "json", "sqlite3", "click", "msgspec", "yaml", "psutil")
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("path", [":", "src", "{here}", "{here}/src:/nowhere"])
 def test_python_path_does_not_lead_rooda_into_the_work_tree(
     workspace: Workspace, tmp_path: Path, path: str
@@ -33,7 +33,7 @@ def test_python_path_does_not_lead_rooda_into_the_work_tree(
 BEFORE_ROODA = {"encodings", "re", "sitecustomize", "usercustomize", "rooda"}
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("path", [":", ".", "{here}", "below/.."])
 @pytest.mark.parametrize("words", [("diff",), ("show",), ("why",), ("demo",)])
 def test_commands_and_their_helpers_import_nothing_from_the_work_tree(

@@ -187,7 +187,7 @@ def test_log_has_no_values_of_the_agents_environment(
     assert SECRET not in log
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
 @pytest.mark.parametrize("words", [["list"], ["config", "schema"]])
 def test_full_disk_is_reported_without_an_internal_error(

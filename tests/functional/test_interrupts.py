@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 from support.children import IN_THE_BACKGROUND, Nursery, catches, until
-from support.workspace import PROCEDURE, Finished, Running, Workspace, alive, wait_for
+from support.finished import Finished
+from support.workspace import PROCEDURE, Running, Workspace, alive, wait_for
+
+pytestmark = pytest.mark.real
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 HANGS = "echo $$ > agent.pid; exec sleep 60"
@@ -32,7 +35,7 @@ def ended(running: Running, *numbers: signal.Signals) -> tuple[Finished, float]:
 # -- while the agent runs ------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 def test_obedient_agent_is_gone_within_a_second(
     workspace: Workspace, nursery: Nursery, number: signal.Signals
@@ -58,7 +61,6 @@ def test_obedient_agent_is_gone_within_a_second(
     assert not BROKEN.search(done.err)
 
 
-@pytest.mark.real
 def test_interruption_of_the_first_iteration_shows_its_timing(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -71,7 +73,6 @@ def test_interruption_of_the_first_iteration_shows_its_timing(
     assert "stddev" not in done.err
 
 
-@pytest.mark.real
 def test_interruption_in_logfmt(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agents("exit 0", HANGS)
     running = nursery.start(workspace, "work", "--ai-cmd", command, "--log-format", "logfmt")
@@ -97,7 +98,7 @@ def test_interruption_in_logfmt(workspace: Workspace, nursery: Nursery) -> None:
         assert line[15:] == begin or line[15:].startswith(f"{begin} ")
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_stubborn_agent_is_killed_after_the_grace(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(STUBBORN)
     running = nursery.start(workspace, "work", "--ai-cmd", command, "--kill-grace", "0.3")
@@ -109,7 +110,7 @@ def test_stubborn_agent_is_killed_after_the_grace(workspace: Workspace, nursery:
     assert not alive(agent)
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
 def test_stubborn_agent_is_gone_within_seven_seconds(
     workspace: Workspace, nursery: Nursery, number: signal.Signals
@@ -122,7 +123,6 @@ def test_stubborn_agent_is_gone_within_seven_seconds(
     assert not alive(agent)
 
 
-@pytest.mark.real
 def test_stubborn_grandchild_is_killed_too(workspace: Workspace, nursery: Nursery) -> None:
     child = workspace.agent(STUBBORN.replace("agent.pid", "child.pid"), "child.sh")
     command = workspace.agent(f"{child} & {HANGS}")
@@ -133,7 +133,7 @@ def test_stubborn_grandchild_is_killed_too(workspace: Workspace, nursery: Nurser
     assert not any(map(alive, pids))
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_second_ctrl_c_kills_at_once(workspace: Workspace, nursery: Nursery) -> None:
     body = "trap 'echo > asked' TERM; echo $$ > agent.pid; while :; do sleep 60 & wait; done"
     command = workspace.agent(body.replace("echo > asked", "echo yes > asked"))
@@ -149,7 +149,6 @@ def test_second_ctrl_c_kills_at_once(workspace: Workspace, nursery: Nursery) -> 
     assert not alive(agent)
 
 
-@pytest.mark.real
 def test_two_sighups_leave_the_agent_its_grace(workspace: Workspace, nursery: Nursery) -> None:
     """The shell and the kernel both send SIGHUP when a terminal closes: that is one request."""
     command = workspace.python_agent("""
@@ -176,7 +175,6 @@ while True:
     assert (workspace.path / "saved").exists()
 
 
-@pytest.mark.real
 def test_agent_has_its_own_session(workspace: Workspace, nursery: Nursery) -> None:
     """Ctrl+C in a terminal must reach rooda only."""
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
@@ -186,7 +184,6 @@ def test_agent_has_its_own_session(workspace: Workspace, nursery: Nursery) -> No
     assert ended(running, signal.SIGINT)[0].code == 130
 
 
-@pytest.mark.real
 def test_success_in_an_interrupted_iteration_does_not_count(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -196,7 +193,7 @@ def test_success_in_an_interrupted_iteration_does_not_count(
     assert ended(running, signal.SIGTERM)[0].code == 130
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_interruption_in_json(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(HANGS)
     running = nursery.start(workspace, "work", "--ai-cmd", command, "--log-format", "json")
@@ -212,7 +209,7 @@ def test_interruption_in_json(workspace: Workspace, nursery: Nursery) -> None:
 # -- between iterations --------------------------------------------------------------------
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 def test_signal_between_very_short_iterations_ends_the_run(
     workspace: Workspace, nursery: Nursery, number: signal.Signals
@@ -231,7 +228,6 @@ def test_signal_between_very_short_iterations_ends_the_run(
     assert TIMING.search(finished.err)
 
 
-@pytest.mark.real
 def test_interruption_during_cleanup_is_reported_once(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -272,7 +268,7 @@ def after_main_began(running: Running) -> Running:
     return running
 
 
-@pytest.mark.real
+@pytest.mark.long
 @linux
 def test_signal_at_any_moment_of_the_start_is_an_interruption(
     workspace: Workspace, nursery: Nursery
@@ -296,7 +292,7 @@ def test_signal_at_any_moment_of_the_start_is_an_interruption(
     assert not any(map(alive, pids))
 
 
-@pytest.mark.real
+@pytest.mark.long
 @linux
 def test_several_signals_at_once_are_an_interruption(
     workspace: Workspace, nursery: Nursery
@@ -325,7 +321,6 @@ SWALLOWED = {
 }
 
 
-@pytest.mark.real
 @pytest.mark.parametrize("place", SWALLOWED)
 def test_signal_where_python_swallows_exceptions_is_an_interruption(
     workspace: Workspace, nursery: Nursery, place: str
@@ -349,7 +344,6 @@ def test_signal_where_python_swallows_exceptions_is_an_interruption(
     assert not BROKEN.search(done.err)
 
 
-@pytest.mark.real
 def test_ctrl_c_before_the_handlers_are_installed_shows_no_traceback(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -369,7 +363,6 @@ def test_ctrl_c_before_the_handlers_are_installed_shows_no_traceback(
     assert not (workspace.path / ".rooda").exists()
 
 
-@pytest.mark.real
 def test_log_file_that_is_a_fifo_without_reader_is_an_error(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -381,7 +374,7 @@ def test_log_file_that_is_a_fifo_without_reader_is_an_error(
     assert "can't be written" in done.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 @linux
 def test_ctrl_c_held_down_is_an_interruption(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(f"echo $$ > {workspace.path}/$$.pid; exec sleep 60")
@@ -401,7 +394,7 @@ def test_ctrl_c_held_down_is_an_interruption(workspace: Workspace, nursery: Nurs
     assert [done for done in results if done.code != 130 or BROKEN.search(done.err)] == []
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @linux
 @pytest.mark.parametrize(
     "number,already",
@@ -436,7 +429,6 @@ def asleep(pid: int) -> bool:
 WAITS = "echo $$ > agent.pid; while ! test -e go; do sleep 0.02; done"
 
 
-@pytest.mark.real
 def test_nohup_ignores_sighup(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(f"{WAITS}; echo '<promise>SUCCESS</promise>'")
     running = nursery.start(workspace, "work", "--ai-cmd", command, before=("nohup",))
@@ -448,7 +440,6 @@ def test_nohup_ignores_sighup(workspace: Workspace, nursery: Nursery) -> None:
     assert "SIGHUP" not in done.err
 
 
-@pytest.mark.real
 def test_sigterm_ends_a_run_under_nohup(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(WAITS)
     running = nursery.start(workspace, "work", "--ai-cmd", command, before=("nohup",))
@@ -460,7 +451,7 @@ def test_sigterm_ends_a_run_under_nohup(workspace: Workspace, nursery: Nursery) 
     assert not alive(agent)
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT], ids=lambda number: number.name
 )
@@ -476,7 +467,6 @@ def test_signal_inherited_as_ignored_still_interrupts(
     assert not alive(agent)
 
 
-@pytest.mark.real
 def test_sigint_interrupts_a_run_that_a_script_started_in_the_background(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -491,7 +481,7 @@ def test_sigint_interrupts_a_run_that_a_script_started_in_the_background(
     assert not alive(agent)
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "before",
     [

@@ -46,7 +46,7 @@ def few_programs(workspace: Workspace) -> Path:
     return folder
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("name", ["systemd-inhibit", "caffeinate"])
 def test_machine_stays_awake_from_the_start_of_a_run_to_its_end(
     workspace: Workspace, nursery: Nursery, name: str
@@ -77,7 +77,7 @@ def test_machine_stays_awake_from_the_start_of_a_run_to_its_end(
     until(lambda: not alive(helper), "the helper ends")
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_machine_may_sleep_again_however_rooda_ends(
     workspace: Workspace, nursery: Nursery, number: signal.Signals
@@ -110,7 +110,7 @@ def test_ctrl_c_reaches_rooda_and_not_the_helper(
     assert not (folder / "hit").exists()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_program_that_refuses_is_a_warning_only_if_the_user_demands_it(
     workspace: Workspace,
 ) -> None:
@@ -136,7 +136,7 @@ def test_program_that_hangs_does_not_outlive_the_run(workspace: Workspace) -> No
     assert not alive(int(Path(pid).read_text()))
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_nothing_is_started_if_nothing_is_wanted(workspace: Workspace) -> None:
     folder = stand_in(workspace, "systemd-inhibit")
     command = workspace.agent(SUCCESS)
@@ -148,7 +148,7 @@ def test_nothing_is_started_if_nothing_is_wanted(workspace: Workspace) -> None:
     assert not (folder / "arguments").exists()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_program_of_the_work_tree_is_not_used(workspace: Workspace) -> None:
     versioned(workspace)
     planted = workspace.write("bin/systemd-inhibit", "#!/bin/sh\ntouch ../planted\n")

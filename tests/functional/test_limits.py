@@ -11,6 +11,8 @@ from support.recorded import git, versioned
 from support.screen import Screen
 from support.workspace import PROCEDURE, Workspace, alive
 
+pytestmark = pytest.mark.real
+
 DONE = {"type": "result", "is_error": False, "result": "<promise>SUCCESS</promise>"}
 
 
@@ -45,7 +47,6 @@ def does(workspace: Workspace, *bodies: str) -> tuple[str, ...]:
     return "work", "--ai-cmd-alias", "claude"
 
 
-@pytest.mark.real
 def test_wait_for_a_limit_is_logged_and_retries_the_same_iteration(
     claude: Workspace,
 ) -> None:
@@ -62,7 +63,7 @@ def test_wait_for_a_limit_is_logged_and_retries_the_same_iteration(
     assert claude.starts == 2
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_ends_a_wait_at_once(
     claude: Workspace, nursery: Nursery, number: signal.Signals
@@ -76,7 +77,6 @@ def test_signal_ends_a_wait_at_once(
     assert "Traceback" not in done.err
 
 
-@pytest.mark.real
 def test_rooda_stop_ends_a_wait(claude: Workspace, nursery: Nursery) -> None:
     running = nursery.start(claude, *plays(claude, limited("limit reached, resets in 5 hours")))
     _until_it_waits(claude)
@@ -86,7 +86,6 @@ def test_rooda_stop_ends_a_wait(claude: Workspace, nursery: Nursery) -> None:
     assert "Stopped" in done.err
 
 
-@pytest.mark.real
 def test_record_of_a_waiting_run_names_the_reason(claude: Workspace, nursery: Nursery) -> None:
     running = nursery.start(claude, *plays(claude, limited("limit reached, resets in 5 hours")))
     _until_it_waits(claude)
@@ -103,7 +102,6 @@ def test_record_of_a_waiting_run_names_the_reason(claude: Workspace, nursery: Nu
     assert running.finish(10).code == 130
 
 
-@pytest.mark.real
 def test_live_line_counts_the_wait_down(claude: Workspace, screen: Screen) -> None:
     args = plays(claude, limited("limit reached, resets in 5 hours"))
     process = screen.start(claude, *args)
@@ -123,7 +121,6 @@ def shown(workspace: Workspace) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.real
 def test_fallback_agent_takes_over_during_a_limit(claude: Workspace) -> None:
     args = plays(claude, limited("limit reached, resets in 5 hours"))
     claude.agent("echo '<promise>SUCCESS</promise>'", name="bin/helper")
@@ -138,7 +135,6 @@ def test_fallback_agent_takes_over_during_a_limit(claude: Workspace) -> None:
     assert "helper for claude" in claude.rooda("show").out
 
 
-@pytest.mark.real
 def test_agent_that_fails_fast_is_retried_with_backoff(claude: Workspace) -> None:
     begins: dict[str, object] = {"type": "system", "subtype": "init"}
     script = claude.agents("exit 1", f"{prints(begins)}; exit 1", prints(DONE))
@@ -162,7 +158,6 @@ def test_agent_that_fails_fast_is_retried_with_backoff(claude: Workspace) -> Non
     ]
 
 
-@pytest.mark.real
 def test_cost_is_logged_and_max_cost_ends_the_run(claude: Workspace) -> None:
     usage = {"input_tokens": 1000, "output_tokens": 24}
     good = DONE | {"result": "one task done", "total_cost_usd": 0.75, "usage": usage}
@@ -179,7 +174,6 @@ def test_cost_is_logged_and_max_cost_ends_the_run(claude: Workspace) -> None:
     assert "Rule: max-cost." in claude.rooda("why").out
 
 
-@pytest.mark.real
 def test_agent_that_reports_its_usage_is_stopped_when_the_budget_is_spent(
     claude: Workspace,
 ) -> None:
@@ -197,7 +191,6 @@ def test_agent_that_reports_its_usage_is_stopped_when_the_budget_is_spent(
         assert not alive(int((claude.path / "agent.pid").read_text()))
 
 
-@pytest.mark.real
 def test_budget_is_warned_about_if_the_agent_reports_no_cost(claude: Workspace) -> None:
     claude.agent("echo '<promise>SUCCESS</promise>'", name="bin/codex")
     done = claude.rooda("work", "--ai-cmd-alias", "codex", "--max-cost", "5")
@@ -205,7 +198,6 @@ def test_budget_is_warned_about_if_the_agent_reports_no_cost(claude: Workspace) 
     assert "codex does not tell what it costs, so max_cost can't end the run" in done.err
 
 
-@pytest.mark.real
 def test_on_wait_hook_receives_the_wait(claude: Workspace) -> None:
     args = plays(claude, limited("usage limit: try again in 1 second."), DONE)
     done = claude.rooda(

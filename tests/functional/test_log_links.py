@@ -42,7 +42,7 @@ def test_session_log_behind_a_link_out_of_the_work_tree_is_a_warning(
     assert victim.read_text() == "of the user\n"
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("flag", ["--log-file", "--session-log"])
 def test_link_that_the_agent_puts_in_place_of_a_log_is_replaced(
     workspace: Workspace, victim: Path, flag: str

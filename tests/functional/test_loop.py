@@ -10,7 +10,7 @@ SUCCESS = "echo '<promise>SUCCESS</promise>'"
 FAILURE = "echo '<promise>FAILURE</promise>'"
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "body,code,line",
     [

@@ -132,11 +132,11 @@ def made(folder: Path, kind: str) -> str:
     ],
 )
 def test_file_that_is_no_prompt_is_one_error_before_the_first_iteration(
-    inside: Rooda, kind: str, words: str
+    workspace: Workspace, inside: Rooda, kind: str, words: str
 ) -> None:
-    done = inside("loop", made(inside.workspace.path, kind), "--ai-cmd", "true")
+    done = inside("loop", made(workspace.path, kind), "--ai-cmd", "true")
     refused(done, f"FILE: {words}")
-    assert not (inside.workspace.path / ".rooda").exists()
+    assert not (workspace.path / ".rooda").exists()
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_missing_agent_is_explained_with_the_whole_command(inside: Rooda) -> Non
 # -- a run ---------------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_run_reads_the_file_again_verifies_and_goes_on_from_a_subfolder(
     workspace: Workspace,
 ) -> None:
@@ -192,7 +192,7 @@ def test_run_reads_the_file_again_verifies_and_goes_on_from_a_subfolder(
     refused(again, "Start a new run: rooda loop 'plans/my prompt.md'")
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "harm,words",
     [("rm PROMPT.md", "PROMPT.md does not exist"), (": > PROMPT.md", "PROMPT.md is empty")],
@@ -205,7 +205,7 @@ def test_run_ends_if_the_file_is_gone_or_empty(workspace: Workspace, harm: str, 
     assert workspace.starts == 1
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_loop_resumes_with_another_file_and_refuses_phases(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -232,9 +232,9 @@ def run_name(workspace: Workspace) -> str:
 # -- `loop` in a config file ---------------------------------------------------------------
 
 
-def test_settings_for_loop_are_those_of_the_command(inside: Rooda) -> None:
+def test_settings_for_loop_are_those_of_the_command(workspace: Workspace, inside: Rooda) -> None:
     config = "loop: {ai_cmd: 'true'}\nprocedures:\n  loop: {default_max_iterations: 40}\n"
-    inside.workspace.config(config)
+    workspace.config(config)
     done = inside("loop", "PROMPT.md", "--dry-run")
     assert done.code == 0, done.out
     assert "Max Iterations: 40 (workspace: ./rooda-config.yml)" in done.out
@@ -246,8 +246,8 @@ def test_settings_for_loop_are_those_of_the_command(inside: Rooda) -> None:
     refused(inside("run", "loop"), "'loop' is a command", "rooda loop")
 
 
-def test_procedure_named_loop_is_reached_with_run(inside: Rooda) -> None:
-    inside.workspace.config(procedure("loop"))
+def test_procedure_named_loop_is_reached_with_run(workspace: Workspace, inside: Rooda) -> None:
+    workspace.config(procedure("loop"))
     done = inside("run", "loop", "--ai-cmd", "true", "--dry-run")
     assert done.code == 0
     assert "## OBSERVE\nmy observe" in done.out
@@ -255,8 +255,10 @@ def test_procedure_named_loop_is_reached_with_run(inside: Rooda) -> None:
     assert "OODA" not in inside("loop", "PROMPT.md", "--ai-cmd", "true", "--dry-run").out
 
 
-def test_procedure_named_loop_that_lacks_a_phase_is_an_error(inside: Rooda) -> None:
-    inside.workspace.config(PROCEDURE + "  loop: {act: [{content: go}]}\n")
+def test_procedure_named_loop_that_lacks_a_phase_is_an_error(
+    workspace: Workspace, inside: Rooda
+) -> None:
+    workspace.config(PROCEDURE + "  loop: {act: [{content: go}]}\n")
     done = inside("config", "check")
     assert done.code == 1
     assert "the procedure 'loop' lacks observe, orient, decide" in done.err
@@ -277,19 +279,21 @@ def test_procedure_named_loop_that_lacks_a_phase_is_an_error(inside: Rooda) -> N
     ],
 )
 def test_file_in_place_of_a_procedure_gets_the_command_that_runs_it(
-    inside: Rooda, args: str, words: str, advice: str
+    workspace: Workspace, inside: Rooda, args: str, words: str, advice: str
 ) -> None:
     for name in ("my prompt.md", "Makefile"):
-        inside.workspace.write(name, "test:\n")
+        workspace.write(name, "test:\n")
     done = inside(*shlex.split(args))
     assert done.code == 1
     printed = done.out + done.err
     assert words in printed
     assert f"{advice}\n" in printed
     assert "AI command" not in done.err
-    assert not (inside.workspace.path / ".rooda").exists()
+    assert not (workspace.path / ".rooda").exists()
 
 
-def test_word_that_is_no_file_gets_the_names_of_procedures(inside: Rooda) -> None:
-    within(inside.workspace, "buil")  # a folder
+def test_word_that_is_no_file_gets_the_names_of_procedures(
+    workspace: Workspace, inside: Rooda
+) -> None:
+    within(workspace, "buil")  # a folder
     refused(inside("buil"), "there is no procedure or command named 'buil'", "Did you mean 'build'")

@@ -58,6 +58,7 @@ def test_fewer_tests_are_reported_once_and_the_new_count_is_the_reference(work: 
     assert "1 **3 tests fewer**: 41 tests before, 38 now." in report
 
 
+@pytest.mark.long
 def test_fewer_tests_fail_until_they_are_back_or_the_user_accepts_the_loss(work: GitWork) -> None:
     work.settings(verify={"command": REPORT, "shrink": "fail"}, test_reports=["report.xml"])
     (work.path / "tests").write_text("adds\nsubtracts\ndivides\n")
@@ -136,6 +137,7 @@ def test_check_that_passes_on_a_later_try_is_flaky_and_no_failure(work: GitWork)
     assert "verify is flaky" in work.rooda("report", "--format", "markdown").out
 
 
+@pytest.mark.long
 def test_check_that_fails_on_each_try_fails_the_iteration(work: GitWork) -> None:
     check = {"command": work.counted("exit 3"), "retries": 1, "baseline": False}
     work.settings(verify=check)

@@ -29,7 +29,8 @@ from support.faults import (
     starts_with,
     turns,
 )
-from support.workspace import PROCEDURE, ROODA, Finished, Running, Workspace, alive, wait_for
+from support.finished import Finished
+from support.workspace import PROCEDURE, ROODA, Running, Workspace, alive, wait_for
 
 pytestmark = [
     pytest.mark.skipif(not Path("/proc/self").exists(), reason="reads /proc"),
@@ -97,7 +98,7 @@ def got_its_prompt(workspace: Workspace) -> bool:
 # -- the state folder ------------------------------------------------------------------------
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @BOTH_CAPTURES
 def test_state_folder_deleted_during_an_iteration_does_no_harm(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -124,7 +125,7 @@ IN_THE_WAY = {
 }
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @CAPTURES
 @pytest.mark.parametrize("thing", IN_THE_WAY)
 def test_other_file_in_place_of_the_state_folder_is_a_warning(
@@ -223,7 +224,7 @@ MORE_DAMAGES = {
 }
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @CAPTURES
 @pytest.mark.parametrize("damage", [*DAMAGES, *rarely(*MORE_DAMAGES)])
 def test_damage_by_the_agent_to_the_state_folder_changes_nothing(
@@ -264,7 +265,7 @@ def test_other_files_in_the_state_folder_do_not_block_a_start(
     assert got_its_prompt(workspace)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_huge_sparse_transcript_does_not_block_ctrl_c(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -290,7 +291,7 @@ def _named(workspace: Workspace, word: str) -> list[int]:
 # -- the workspace ---------------------------------------------------------------------------
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @CAPTURES
 def test_output_after_the_workspace_was_deleted_counts(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -313,7 +314,7 @@ def test_run_without_its_workspace_ends_and_names_it(
     assert turns(workspace) == 1
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @BOTH_CAPTURES
 def test_workspace_that_was_deleted_and_created_again_is_used(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -338,7 +339,7 @@ def test_working_folder_deleted_between_iterations_is_named(
     assert f"{folder}: No such file or directory" in done.err
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @CAPTURES
 @pytest.mark.parametrize(
     "name",
@@ -380,7 +381,7 @@ def start_together(
     return started
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize("number", [2, pytest.param(6, marks=pytest.mark.long)])
 def test_exactly_one_of_several_simultaneous_starts_runs(
     workspace: Workspace, nursery: Nursery, number: int
@@ -432,7 +433,7 @@ def test_full_disk_at_the_start_is_reported(
     assert "Free some disk space" in done.err, "the advice is not about the folder's mode"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_start_on_a_full_disk_leaves_no_incomplete_state_folder(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -468,7 +469,7 @@ def test_next_iteration_works_after_the_agent_filled_its_disk(
     assert got_its_prompt(workspace)
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @TEMPORARY
 @BOTH_CAPTURES
 def test_next_iteration_works_without_space_for_a_state_folder(
@@ -484,7 +485,7 @@ def test_next_iteration_works_without_space_for_a_state_folder(
     assert got_its_prompt(workspace)
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @BOTH_CAPTURES
 def test_disk_with_free_space_again_is_used_again(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -521,7 +522,7 @@ def test_disk_filled_by_others_during_an_iteration_loses_no_outcome(
     check(running.finish(), workspace, 0)
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @BOTH_CAPTURES
 def test_transcript_without_disk_space_is_reported(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -561,7 +562,7 @@ def few_descriptors(
         assert "disk" not in done.err, "the disk is not full"
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.usefixtures("unmeasured")
 @CAPTURES
 @pytest.mark.parametrize("number", [5, 6, 8, 11, *rarely(4, 7, 9, 10, 12, 13, 14, 15)])
@@ -608,7 +609,7 @@ def test_running_out_of_descriptors_ends_the_run_with_a_message(
     assert "Iteration 1/5 completed" in done.err
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.usefixtures("unmeasured")
 @CAPTURES
 @pytest.mark.parametrize("process", ["$PPID", *rarely("$rooda")], ids=["warden", "rooda"])
@@ -642,7 +643,7 @@ def test_start_without_room_for_another_process_is_refused(
     assert turns(workspace) == 0
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.usefixtures("unmeasured")
 def test_three_processes_are_enough(stranger: Stranger, nursery: Nursery) -> None:
     before = (*stranger.before, *limited("nproc=3"))
@@ -650,7 +651,7 @@ def test_three_processes_are_enough(stranger: Stranger, nursery: Nursery) -> Non
     check(work(nursery, stranger.workspace, agent, before=before), stranger.workspace, 0)
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.usefixtures("unmeasured")
 @BOTH_CAPTURES
 def test_running_out_of_processes_ends_the_run_with_a_message(
@@ -705,7 +706,7 @@ def test_missing_interpreter_is_a_clear_message(workspace: Workspace, nursery: N
     assert "#! line" in done.err
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @CAPTURES
 def test_environment_of_a_megabyte_is_passed_on(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -719,7 +720,7 @@ def test_environment_of_a_megabyte_is_passed_on(
     assert int((workspace.home / "got").read_text()) > 1_000_000
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @BOTH_CAPTURES
 def test_command_line_of_a_megabyte_is_passed_on(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -732,7 +733,7 @@ def test_command_line_of_a_megabyte_is_passed_on(
     assert int((workspace.home / "got").read_text()) > 1_000_000
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     ["x" * 140_000, *rarely(" ".join(["x" * 100_000] * 9))],
@@ -750,7 +751,7 @@ def test_too_long_command_line_is_a_short_message(
     assert len(done.err) < 5000, "the message must not repeat the command line"
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @CAPTURES
 def test_agent_that_hits_its_memory_limit_is_an_ordinary_failure(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -778,7 +779,7 @@ DAEMON = (
 )
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @BOTH_CAPTURES
 @pytest.mark.parametrize("then", ["sleep 300", *rarely("exit 0", "kill -KILL $$")])
 def test_agent_that_kills_the_warden_fails_and_the_next_iteration_works(
@@ -811,7 +812,7 @@ if os.fork() == 0:
 """
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a child subreaper")
 def test_hidden_daemon_of_an_agent_that_kills_the_warden_is_stopped(
     workspace: Workspace, nursery: Nursery
@@ -837,7 +838,7 @@ def test_hidden_daemon_of_an_agent_that_kills_the_warden_is_stopped(
     assert not alive(int(pid_file.read_text()))
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_agent_that_always_kills_the_warden_reaches_the_threshold(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -848,7 +849,7 @@ def test_agent_that_always_kills_the_warden_reaches_the_threshold(
     assert turns(workspace) == 3
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_agent_is_started_once_although_the_warden_is_killed_at_its_start(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -863,7 +864,7 @@ def test_agent_is_started_once_although_the_warden_is_killed_at_its_start(
     assert not starts.exists() or len(starts.read_text().splitlines()) <= 4
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_agent_of_a_killed_warden_is_found_by_its_mark_in_a_large_environment(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -878,7 +879,7 @@ def test_agent_of_a_killed_warden_is_found_by_its_mark_in_a_large_environment(
 STOPS_THE_WARDEN = 'echo $PPID > "$home/warden.pid"; echo said; kill -STOP $PPID'
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @CAPTURES
 def test_ctrl_c_ends_a_run_with_a_stopped_warden(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -894,7 +895,7 @@ def test_ctrl_c_ends_a_run_with_a_stopped_warden(
     assert time.monotonic() - began < 7
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @BOTH_CAPTURES
 def test_timeout_ends_an_iteration_with_a_stopped_warden(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -943,7 +944,7 @@ GARBAGE = {
 }
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize("garbage", [*list(GARBAGE)[:1], *rarely(*list(GARBAGE)[1:])])
 def test_garbage_in_the_descriptors_of_the_warden_is_a_failure_at_most(
     workspace: Workspace, nursery: Nursery, garbage: str
@@ -954,7 +955,7 @@ def test_garbage_in_the_descriptors_of_the_warden_is_a_failure_at_most(
     check(done, workspace, 0, 2)
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @BOTH_CAPTURES
 def test_descriptors_of_the_warden_can_not_be_opened_by_the_agent(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -982,7 +983,7 @@ def test_harmless_signal_from_the_agent_changes_nothing(
     assert "ERROR" not in done.err
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["USR2", *rarely("ALRM", "VTALRM", "PROF", "XCPU")])
 def test_signal_without_a_handler_leaves_no_process(
     workspace: Workspace, nursery: Nursery, name: str
@@ -1006,7 +1007,7 @@ def test_signal_to_the_warden_costs_one_iteration_at_most(
     assert turns(workspace) == 2
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_agent_that_stops_the_parent_of_rooda_does_not_block_the_run(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -1036,7 +1037,7 @@ def test_time_limit_ends_an_agent_that_stopped_rooda(
     assert turns(workspace) == 2
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @CAPTURES
 @pytest.mark.skipif(sys.platform != "linux", reason="the warden reads process states from /proc")
 def test_agent_that_stops_rooda_and_exits_does_not_leave_rooda_stopped(
@@ -1051,14 +1052,14 @@ def test_agent_that_stops_rooda_and_exits_does_not_leave_rooda_stopped(
 # -- the demo --------------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_demo_works_with_few_descriptors(workspace: Workspace, nursery: Nursery) -> None:
     workspace.env["TMPDIR"] = str(workspace.home)
     done = nursery.start(workspace, "demo", before=limited("nofile=32")).finish(timeout=50)
     check(done, workspace, 0)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_demo_works_without_a_home(workspace: Workspace, nursery: Nursery) -> None:
     workspace.env["TMPDIR"] = str(workspace.home)
     before = ("env", "-u", "HOME")

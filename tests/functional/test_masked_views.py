@@ -8,10 +8,11 @@ from urllib.parse import quote
 
 import pytest
 
+from support.finished import Finished
 from support.gitwork import GitWork, git_work
 from support.planted import planted, text_with_secrets
 from support.voices import VOICES, line
-from support.workspace import Finished, Workspace
+from support.workspace import Workspace
 
 pytestmark = pytest.mark.real
 
@@ -80,6 +81,7 @@ def run(work: GitWork, command: str, *args: str) -> Finished:
     return work.work(command, *flags, *args, env=ENV)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_no_log_shows_a_secret(work: GitWork) -> None:
     command = claude(work)
@@ -96,6 +98,7 @@ def test_no_log_shows_a_secret(work: GitWork) -> None:
         assert shown_in((work.tools / name).read_text()) == [], name
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_no_view_shows_a_secret_unless_the_owner_asks(work: GitWork) -> None:
     run(work, claude(work))

@@ -97,7 +97,7 @@ def test_history_without_any_run_says_how_to_start_one(workspace: Workspace) -> 
     assert "Start one with `rooda PROCEDURE`" in done.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_show_with_an_unknown_run_points_to_history(workspace: Workspace) -> None:
     workspace.work(workspace.agent("exit 0"), "-n", "1")
     done = workspace.rooda("show", "no-such-run")
@@ -150,7 +150,7 @@ def test_a_timeout_that_cannot_be_unset_does_not_advise_to_remove_it(
 # -- a run that is running -----------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_second_run_is_told_to_use_rooda_stop(workspace: Workspace) -> None:
     with running(workspace):
         refused = workspace.rooda("work", "--ai-cmd", "true")
@@ -172,7 +172,7 @@ def test_why_on_a_running_iteration_says_that_it_is_running(workspace: Workspace
 # -- verify, commit and push ---------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_failed_verify_is_explained_by_verify_and_not_by_the_agent(workspace: Workspace) -> None:
     done = workspace.work(
         workspace.agent("sleep 0.2; exit 0"), "-n", "1", "--verify", "echo no; exit 7"
@@ -187,7 +187,7 @@ def test_a_failed_verify_is_explained_by_verify_and_not_by_the_agent(workspace: 
     assert "\nVerify printed (echo no; exit 7):\n  no\n" in text
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_silent_failed_verify_has_no_empty_heading(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("exit 0"), "-n", "1", "--verify", "exit 7")
     at = [n for n, line in enumerate(done.err.splitlines()) if "WARN: Verify failed" in line]
@@ -200,7 +200,7 @@ def test_a_talking_failed_verify_is_quoted(workspace: Workspace) -> None:
     assert "  Last output:\n    | no\n" in done.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_no_changes_is_not_explained_by_the_exit_code_of_the_agent(work: GitWork) -> None:
     work.work(work.agent("exit 0"), "-n", "1", "--git-require-changes")
     text = work.rooda("why").out
@@ -215,7 +215,7 @@ def test_a_failed_hook_is_explained_by_the_hook(workspace: Workspace) -> None:
     assert "Evidence: exit code 9 from exit 9\n" in workspace.rooda("why").out
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_failed_push_after_the_last_iteration_promises_no_retry(work: GitWork) -> None:
     work.git("remote", "set-url", "origin", str(work.path / "nowhere"))
     agent = work.agent("git commit -q --allow-empty -m x")
@@ -228,7 +228,7 @@ def test_a_failed_push_after_the_last_iteration_promises_no_retry(work: GitWork)
     assert done.err.count("; then push by hand: git push") == 1
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.parametrize(
     "body,flags",
     [
@@ -249,7 +249,7 @@ def test_a_failed_push_at_the_end_of_a_run_promises_no_retry(
 # -- summaries -----------------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_show_leaves_the_signal_out_of_the_summary(workspace: Workspace) -> None:
     body = "printf 'Summary: it works now\\nall tests pass\\n<promise>SUCCESS</promise>\\n'"
     workspace.work(workspace.agent(body), "-n", "1")
@@ -260,7 +260,7 @@ def test_show_leaves_the_signal_out_of_the_summary(workspace: Workspace) -> None
     assert "<promise>SUCCESS</promise>" in workspace.rooda("show", "1", "--json").out
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_commit_message_leaves_the_signal_out_of_the_summary(work: GitWork) -> None:
     work.config(f"loop: {{git: {{message: 'done: {{summary}}'}}}}\n{PROCEDURE}")
     work.commit("config")
@@ -269,7 +269,7 @@ def test_a_commit_message_leaves_the_signal_out_of_the_summary(work: GitWork) ->
     assert work.git("log", "-1", "--format=%s") == "done: it works"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_words_before_failure_are_the_reason(work: GitWork) -> None:
     agent = work.agents(
         "echo 'I looked around.'; echo; echo 'The API key is missing,'; echo 'so I stop.'; echo; "
@@ -290,7 +290,7 @@ def test_words_on_the_line_of_failure_are_the_reason(work: GitWork) -> None:
     assert work.record()[0]["reason"] == "the agent says that it is blocked: No network."
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_last_line_on_standard_error_explains_a_bad_exit(work: GitWork) -> None:
     agent = work.agents("echo first >&2; echo 'disk quota exceeded' >&2; echo; exit 3")
     assert work.work(agent, "--failure-threshold", "1").code == 1

@@ -39,7 +39,7 @@ def test_the_dry_run_of_build_without_work_is_valid(workspace: Workspace) -> Non
     assert (done.code, NO_WORK in done.out) == (0, False)
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("name", ["PLAN.md", "TASK.md"])
 def test_build_with_a_plan_or_a_task_does_not_warn(workspace: Workspace, name: str) -> None:
     workspace.write(name, "# Do this\n")
@@ -61,7 +61,7 @@ def test_build_below_the_root_finds_the_plan_at_the_root(workspace: Workspace) -
     assert NO_WORK not in start(below)
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "agents,warns",
     [
@@ -95,7 +95,7 @@ def test_a_procedure_of_the_user_does_not_warn(workspace: Workspace) -> None:
     assert NO_WORK not in start(workspace, name="work")
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("where", ["config", "flag"])
 def test_build_with_a_phase_of_the_user_does_not_warn(workspace: Workspace, where: str) -> None:
     if where == "config":

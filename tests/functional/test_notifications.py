@@ -56,7 +56,7 @@ def desktop(workspace: Workspace, body: str = NOTES) -> Path:
     return folder
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_end_of_a_run_is_told_with_outcome_numbers_and_next_command(
     workspace: Workspace, service: Service
 ) -> None:
@@ -74,7 +74,7 @@ def test_end_of_a_run_is_told_with_outcome_numbers_and_next_command(
     until(lambda: log_of(workspace) == [f"end {service.shown}: sent"], "the result is logged")
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_addresses_are_in_no_output_no_record_of_the_settings_and_no_environment_of_an_agent(
     workspace: Workspace, service: Service
 ) -> None:
@@ -103,7 +103,7 @@ def test_addresses_are_in_no_output_no_record_of_the_settings_and_no_environment
         assert path.is_dir() or SECRET.encode() not in path.read_bytes(), path
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_an_agent_that_prints_the_address_does_not_publish_it(
     workspace: Workspace, service: Service
 ) -> None:
@@ -136,7 +136,7 @@ def test_a_service_that_never_answers_does_not_delay_the_end_of_a_run(
     assert SECRET not in line
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_message_that_is_refused_is_a_warning_and_other_services_get_theirs(
     workspace: Workspace, nursery: Nursery, service: Service
 ) -> None:
@@ -188,7 +188,7 @@ def test_a_run_whose_rooda_is_killed_is_told_all_the_same(
     until(lambda: not alive(agent), "the warden stops the agent")
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_an_agent_that_kills_its_parent_does_not_stop_the_messages(
     workspace: Workspace, service: Service
 ) -> None:
@@ -199,7 +199,7 @@ def test_an_agent_that_kills_its_parent_does_not_stop_the_messages(
     assert message["title"] == "rooda: work: work: ended as max-iters"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_runs_of_ralph_are_told_too(workspace: Workspace, service: Service) -> None:
     with ralph_work(workspace) as work:
         work.plan()
@@ -220,7 +220,7 @@ def test_a_program_that_takes_a_run_step_by_step_tells_its_user_itself(
     assert service.got == []
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_without_addresses_the_desktop_shows_the_message(workspace: Workspace) -> None:
     folder = desktop(workspace)
     done = workspace.work(workspace.agent(SUCCESS), "--notify-on", "end,failure")
@@ -241,7 +241,7 @@ def test_a_program_for_the_desktop_in_the_work_tree_is_not_run(workspace: Worksp
     assert not (workspace.path / "trapped").exists()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_on_a_terminal_the_bell_rings(
     workspace: Workspace, nursery: Nursery, screen: Screen
 ) -> None:
@@ -279,7 +279,7 @@ def test_without_the_extra_a_run_warns_at_its_start_and_the_desktop_shows_the_me
     assert SECRET not in done.stderr
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_without_the_extra_the_command_and_doctor_name_what_installs_it(
     workspace: Workspace, service: Service
 ) -> None:
@@ -293,7 +293,7 @@ def test_without_the_extra_the_command_and_doctor_name_what_installs_it(
 # -- rooda notify --------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_the_test_says_for_each_service_whether_the_message_was_delivered(
     workspace: Workspace, service: Service
 ) -> None:
@@ -312,7 +312,7 @@ def test_the_test_says_for_each_service_whether_the_message_was_delivered(
         assert SECRET not in done.out + done.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_an_address_that_can_not_be_used_is_refused_by_every_check(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     tells(workspace, f"discrod://{SECRET}/x")
@@ -344,7 +344,7 @@ def test_without_a_desktop_and_a_terminal_nothing_can_be_shown(workspace: Worksp
     assert "no desktop" in done.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_the_test_shows_a_message_on_the_desktop(workspace: Workspace) -> None:
     folder = desktop(workspace)
     workspace.global_config("loop: {notify: {on: [end]}}\n")

@@ -14,6 +14,8 @@ from support.transcripts import transcript
 from support.voices import VOICES, Voice, line
 from support.workspace import PROCEDURE, Workspace
 
+pytestmark = pytest.mark.real
+
 rare = pytest.mark.long
 BY_NAME = {voice.name: voice for voice in VOICES}
 CLAUDE = BY_NAME["claude"]
@@ -107,7 +109,7 @@ CRASHED = (b"", b"Segmentation fault\n", 139)
 # -- no failure ------------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_five_outages_count_neither_as_failures_nor_as_iterations(bench: Bench) -> None:
     bench.plays("claude", *[OVERLOADED] * 5, DONE)
     done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", "-n", "2", *QUICK)
@@ -137,7 +139,6 @@ def test_five_outages_count_neither_as_failures_nor_as_iterations(bench: Bench) 
     assert "Attempts 1 to 5  interrupted (overloaded)" in bench.output_of("show", "1")
 
 
-@pytest.mark.real
 def test_log_names_the_outage_and_its_duration(bench: Bench) -> None:
     offline = bad(CLAUDE, "API Error: Connection error.")
     bench.plays("claude", offline, offline, DONE)
@@ -150,7 +151,6 @@ def test_log_names_the_outage_and_its_duration(bench: Bench) -> None:
     assert "it has lasted " in again
 
 
-@pytest.mark.real
 def test_json_log_has_the_outage(bench: Bench) -> None:
     bench.plays("claude", OVERLOADED, DONE)
     flags = ("--log-format", "json", *QUICK)
@@ -183,7 +183,7 @@ WORDS = {
 }
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     ["claude", "codex", *(pytest.param(name, marks=rare) for name in list(WORDS)[2:])],
@@ -214,7 +214,7 @@ ON_STDERR = {
 }
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [
@@ -256,7 +256,7 @@ def test_rooda_waits_for_an_outage_in_a_recorded_transcript(bench: Bench, name: 
     assert (wait["kind"], wait["outage"]) == ("outage", "overloaded")
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_agent_that_only_mentions_an_outage_causes_no_wait(bench: Bench) -> None:
     text = "The log says: API Error: 503 Service Unavailable, ECONNREFUSED. I added a retry."
     answer = printed(CLAUDE.begins(), CLAUDE.tool_prints(text), CLAUDE.says(text))
@@ -268,7 +268,7 @@ def test_agent_that_only_mentions_an_outage_causes_no_wait(bench: Bench) -> None
     assert [one["kind"] for one in run["iterations"]] == [None, "exit"]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_usage_limit_is_not_taken_for_an_outage(bench: Bench) -> None:
     limit = bad(CLAUDE, "Usage limit reached. Please try again in 1 second.")
     bench.plays("claude", limit, DONE)
@@ -282,7 +282,7 @@ def test_usage_limit_is_not_taken_for_an_outage(bench: Bench) -> None:
 # -- max_outage_wait -------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_outage_longer_than_max_outage_wait_aborts_the_run_with_a_reason(bench: Bench) -> None:
     bench.plays("claude", OVERLOADED)
     flags = ("--max-outage-wait", "0.3s", *QUICK)
@@ -306,7 +306,7 @@ def test_outage_longer_than_max_outage_wait_aborts_the_run_with_a_reason(bench: 
     assert done.code == 0, done.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_failure_ends_an_outage_and_the_next_outage_starts_its_own_count(bench: Bench) -> None:
     bench.plays("claude", OVERLOADED, OVERLOADED, CRASHED, OVERLOADED, OVERLOADED, DONE)
     done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", *QUICK)
@@ -324,7 +324,7 @@ def test_failure_ends_an_outage_and_the_next_outage_starts_its_own_count(bench: 
 FAR = ("--backoff", "1h", "--max-backoff", "1h")
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=rare)]
 )
@@ -340,7 +340,7 @@ def test_signal_ends_a_wait_for_an_outage_at_once(
     assert "Interrupted (0 iterations completed" in done.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_rooda_stop_ends_a_wait_for_an_outage(bench: Bench, nursery: Nursery) -> None:
     bench.plays("claude", OVERLOADED)
     running = nursery.start(bench.workspace, "work", "--ai-cmd-alias", "claude", *FAR)
@@ -354,7 +354,6 @@ def test_rooda_stop_ends_a_wait_for_an_outage(bench: Bench, nursery: Nursery) ->
     assert (done.code, bench.starts("claude")) == (130, 1)
 
 
-@pytest.mark.real
 def test_max_duration_ends_a_wait_for_an_outage(bench: Bench) -> None:
     bench.plays("claude", OVERLOADED)
     flags = ("--max-duration", "1s", *FAR)
@@ -362,7 +361,6 @@ def test_max_duration_ends_a_wait_for_an_outage(bench: Bench) -> None:
     assert (done.code, bench.shown()["rule"]) == (1, "max-duration")
 
 
-@pytest.mark.real
 def test_live_line_shows_the_outage(bench: Bench, screen: Screen) -> None:
     bench.plays("claude", OVERLOADED)
     process = screen.start(bench.workspace, "work", "--ai-cmd-alias", "claude", *FAR)
@@ -373,7 +371,7 @@ def test_live_line_shows_the_outage(bench: Bench, screen: Screen) -> None:
     assert "· outage for" not in "\n".join(screen.lines)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_on_wait_hook_receives_the_outage(bench: Bench) -> None:
     bench.plays("claude", OVERLOADED, DONE)
     flags = ("--hooks-on-wait", 'cat > "$HOME/hook_input"', *QUICK)
@@ -386,7 +384,6 @@ def test_on_wait_hook_receives_the_outage(bench: Bench) -> None:
     )
 
 
-@pytest.mark.real
 @rare
 def test_outage_runs_no_on_failure_and_no_post_iteration_hook(bench: Bench) -> None:
     bench.plays("claude", OVERLOADED, OVERLOADED, DONE)
@@ -404,7 +401,6 @@ def _hook(moment: str, file: str) -> tuple[str, str]:
 # -- fallback agents, and ralph --------------------------------------------------------------
 
 
-@pytest.mark.real
 def test_fallback_takes_over_in_an_outage_without_a_wait(bench: Bench) -> None:
     bench.plays("claude", OVERLOADED)
     codex = BY_NAME["codex"]
@@ -439,7 +435,7 @@ def kept(ralph: Ralphs, name: str, data: bytes) -> str:
     return f"cat '{ralph.tools / name}'"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_outage_does_not_count_as_an_attempt_of_ralph(ralph: Ralphs) -> None:
     """Files that the agent changed before the outage count as changes of the retried iteration."""
     fails = f"echo half > half.txt; {kept(ralph, 'overloaded', OVERLOADED[0])}; exit 1"
@@ -451,7 +447,7 @@ def test_outage_does_not_count_as_an_attempt_of_ralph(ralph: Ralphs) -> None:
     assert ralph.git("show", "--name-only", "--format=", "HEAD").split() == ["half.txt"]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_endless_outage_ends_ralph_with_exit_code_4(ralph: Ralphs) -> None:
     plays(ralph, f"{kept(ralph, 'overloaded', OVERLOADED[0])}; exit 1")
     ralph.env["ROODA_LOOP_MAX_OUTAGE_WAIT"] = "0.2"

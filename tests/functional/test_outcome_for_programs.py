@@ -43,7 +43,7 @@ def hours_away(time: str) -> float:
     return (datetime.fromisoformat(time) - datetime.now(UTC)).total_seconds() / 3600
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_the_result_says_what_came_of_all_starts_of_a_run(tree: Workspace, tmp_path: Path) -> None:
     file = tmp_path / "result.json"
     command = tree.agents(WORKS, "exit 3", SUCCESS)
@@ -141,7 +141,7 @@ def test_the_events_of_a_wait_have_the_account_and_the_end_of_the_limit(
 # -- a pause ---------------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_paused_run_goes_on_as_if_it_had_not_stopped(tree: Workspace, tmp_path: Path) -> None:
     file = tmp_path / "result.json"
     command = tree.agents("exit 0", "exit 3", SUCCESS)
@@ -162,7 +162,7 @@ def test_a_paused_run_goes_on_as_if_it_had_not_stopped(tree: Workspace, tmp_path
     assert (result_of(file)["rule"], tree.starts) == ("signal", 3)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_paused_run_does_not_wait_for_the_next_try_and_gives_way_to_other_rules(
     tree: Workspace, tmp_path: Path
 ) -> None:
@@ -185,7 +185,7 @@ def test_a_paused_run_does_not_wait_for_the_next_try_and_gives_way_to_other_rule
 # -- export and import -----------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_run_goes_on_from_an_exported_record(
     tree: Workspace, apart: Path, tmp_path: Path
 ) -> None:

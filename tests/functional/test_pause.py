@@ -96,7 +96,7 @@ def test_ctrl_z_stops_rooda_and_its_tree_and_fg_continues_them(
     assert not any(map(alive, tree))
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_pause_can_be_repeated(workspace: Workspace, nursery: Nursery, job: Job) -> None:
     tree = started(workspace, nursery, job)
     for _ in range(5):
@@ -110,7 +110,7 @@ def test_pause_can_be_repeated(workspace: Workspace, nursery: Nursery, job: Job)
     assert job.sent.count(b"Resumed") == 5
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_sigtstp_and_sigcont_from_another_program_pause_and_continue(
     workspace: Workspace, nursery: Nursery, job: Job
 ) -> None:
@@ -145,7 +145,7 @@ def test_output_around_a_pause_is_complete(
 # -- clocks --------------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_no_clock_counts_a_pause(workspace: Workspace, nursery: Nursery, job: Job) -> None:
     clocks = [
         "--iteration-timeout", "5", "--max-duration", "5", "--idle-timeout", "5",
@@ -164,7 +164,7 @@ def test_no_clock_counts_a_pause(workspace: Workspace, nursery: Nursery, job: Jo
     assert float(found[1]) < 5
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_clocks_continue_after_a_pause(workspace: Workspace, nursery: Nursery, job: Job) -> None:
     limit = ("--iteration-timeout", "4", "--failure-threshold", "1")
     tree = started(workspace, nursery, job, *limit)
@@ -178,7 +178,7 @@ def test_clocks_continue_after_a_pause(workspace: Workspace, nursery: Nursery, j
 # -- the screen ----------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_live_line_is_removed_during_a_pause(
     workspace: Workspace, nursery: Nursery, job: Job
 ) -> None:
@@ -211,7 +211,7 @@ def test_live_line_is_removed_during_a_pause(
 # -- signals during a pause ----------------------------------------------------------------
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "number",
     [
@@ -255,7 +255,7 @@ def test_sigkill_of_rooda_during_a_pause_leaves_no_process(
     until(lambda: not any(map(alive, tree)), "the tree exits")
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_pause_while_a_stubborn_agent_is_being_stopped(
     workspace: Workspace, nursery: Nursery, job: Job
 ) -> None:
@@ -316,7 +316,7 @@ def test_pause_right_after_the_start_stops_the_agent_too(
     assert b"Exited(code=3)" in job.sent
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_ctrl_z_at_any_moment_of_many_iterations_pauses(
     workspace: Workspace, nursery: Nursery, job: Job
 ) -> None:
@@ -338,7 +338,7 @@ def test_ctrl_z_at_any_moment_of_many_iterations_pauses(
     assert b"FAIL" not in job.sent
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_ctrl_z_does_nothing_in_an_orphaned_process_group(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -378,7 +378,7 @@ def test_inherited_ignored_sigtstp_stays_ignored(
 # -- with a real shell ---------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_interactive_shell_pauses_and_continues_rooda(
     workspace: Workspace, nursery: Nursery, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,8 @@ from support.faults import check, powerless
 from support.recorded import versioned
 from support.workspace import Workspace
 
+pytestmark = pytest.mark.real
+
 READING = ("show", "history", "why", "diff 1", "restore 1", "follow", "resume")
 
 
@@ -23,7 +25,7 @@ def with_record(workspace: Workspace) -> Iterator[Workspace]:
     (workspace.path / ".rooda/runs").chmod(0o700)
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize("what", [".rooda", ".rooda/rooda.db"])
 def test_reading_commands_name_a_record_without_permissions(
     with_record: Workspace, nursery: Nursery, what: str
@@ -37,7 +39,6 @@ def test_reading_commands_name_a_record_without_permissions(
         assert f"`chmod -R u+rwX {folder}`" in done.err, command
 
 
-@pytest.mark.real
 def test_run_goes_on_if_the_folder_of_earlier_runs_has_no_permissions(
     with_record: Workspace, nursery: Nursery
 ) -> None:

@@ -13,8 +13,9 @@ import pytest
 
 from rooda.workspace.lock_note import ProcessIdentity, here, pid_namespace
 from support.children import Nursery, until
+from support.finished import Finished
 from support.recorded import asked
-from support.workspace import PROCEDURE, Finished, Workspace, wait_for
+from support.workspace import PROCEDURE, Workspace, wait_for
 
 APART = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
 WITHOUT_PROC = ("unshare", "--pid", "--fork", "--kill-child")  # `/proc` is that of the parent
@@ -33,7 +34,7 @@ def nursery(workspace: Workspace) -> Iterator[Nursery]:
     found.clear()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_live_run_of_another_pid_namespace_is_known_refused_and_stopped(
     workspace: Workspace, nursery: Nursery
 ) -> None:

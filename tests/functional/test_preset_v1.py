@@ -7,8 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from support.finished import Finished
 from support.gitwork import GitWork, git_work
-from support.workspace import Finished, Running, Workspace, alive, wait_for
+from support.workspace import Running, Workspace, alive, wait_for
+
+pytestmark = pytest.mark.real
 
 LOOP = "======================== LOOP {} ========================"
 COMMIT = 'git commit -q --allow-empty -m "iteration $n"'
@@ -66,7 +69,6 @@ def ends_with_maximum(done: Finished, number: int) -> bool:
     return done.code == 0 and f"Reached max iterations: {number}" in end
 
 
-@pytest.mark.real
 def test_example_1_limited_iterations(work: GitWork) -> None:
     """Each iteration has a separator, a new process and a push; the run ends at its maximum."""
     v1 = V1(work, COMMIT)
@@ -122,7 +124,6 @@ def test_config_sets_the_default_maximum(work: GitWork, procedure: str, number: 
     assert len(v1.pushed) == number
 
 
-@pytest.mark.real
 def test_failing_agent_and_failing_push_do_not_end_the_loop(work: GitWork) -> None:
     """Preset v1 ignores exit codes and signals of the agent, and retries the push later."""
     away = f"{work.remote}.away"

@@ -12,7 +12,7 @@ CHANGE = "echo more >> made"
 LOOP = "======================== LOOP {} ========================"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_v1_runs_to_its_maximum_whatever_the_agent_prints_and_exits_with(
     workspace: Workspace,
 ) -> None:
@@ -24,7 +24,7 @@ def test_v1_runs_to_its_maximum_whatever_the_agent_prints_and_exits_with(
     assert any(line.startswith("Reached max iterations: 3") for line in done.log)
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "config,args",
     [
@@ -43,7 +43,7 @@ def test_v1_is_unlimited_by_default_and_with_0(
     assert "Max Iterations: unlimited" in done.out
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_v1_uses_kiro_cli_and_accepts_default_iterations(workspace: Workspace) -> None:
     workspace.agent("cat > /dev/null", name="bin/kiro-cli")
     workspace.config("loop: {preset: v1, default_iterations: 2}")
@@ -53,7 +53,7 @@ def test_v1_uses_kiro_cli_and_accepts_default_iterations(workspace: Workspace) -
     assert any(line.startswith("Reached max iterations: 2") for line in done.log)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_v1_runs_without_a_repository_and_warns_that_it_cannot_push(
     workspace: Workspace,
 ) -> None:
@@ -72,7 +72,7 @@ def test_setting_overrides_a_value_of_a_preset(workspace: Workspace) -> None:
     assert any("Aborting after 3 consecutive failures" in line for line in done.log)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_ralph_ends_with_complete_only_on_standard_output(workspace: Workspace) -> None:
     versioned(workspace)
     complete = "<promise>COMPLETE</promise>"
@@ -89,7 +89,7 @@ def test_ralph_ends_with_complete_only_on_standard_output(workspace: Workspace) 
     assert done.out == ""
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_ralph_exits_with_0_at_its_maximum(workspace: Workspace) -> None:
     versioned(workspace)
     agent = workspace.agents(CHANGE)
@@ -123,7 +123,7 @@ def test_built_in_prompts_use_the_configured_signals(workspace: Workspace) -> No
     )
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "flags,tags",
     [

@@ -64,6 +64,7 @@ VIEWS = (
 )
 
 
+@pytest.mark.long
 def test_tokens_in_commands_are_shown_in_no_view(workspace: Workspace) -> None:
     command = f"sh -c 'exit 3' {TOKEN} --api-key {TOKEN}"
     aliases = f"ai_cmd_aliases: {{mine: agent {TOKEN}}}"

@@ -39,6 +39,7 @@ def pytest_says(passed: int, failed: int) -> str:
     return f"echo '===== {', '.join(counts)} in 0.01s ====='"
 
 
+@pytest.mark.long
 def test_run_without_progress_is_aborted_at_the_stall_threshold(work: GitWork) -> None:
     """Ignored files, and files that a hook or a check writes, are no progress of the agent."""
     work.write(".gitignore", "ignored\n")
@@ -56,6 +57,7 @@ def test_run_without_progress_is_aborted_at_the_stall_threshold(work: GitWork) -
     assert work.run_record()["status"] == "aborted"
 
 
+@pytest.mark.long
 def test_better_test_results_are_progress_and_equal_results_are_not(work: GitWork) -> None:
     agent = work.agents(
         pytest_says(1, 2),
@@ -70,6 +72,7 @@ def test_better_test_results_are_progress_and_equal_results_are_not(work: GitWor
     assert (done.code, stalled(work)[0]) == (1, "stall")
 
 
+@pytest.mark.long
 def test_going_back_and_forth_between_two_trees_is_no_progress(work: GitWork) -> None:
     """Although each iteration changes a file and commits it."""
     agent = work.agents(
@@ -87,6 +90,7 @@ def test_going_back_and_forth_between_two_trees_is_no_progress(work: GitWork) ->
     assert len(work.subjects()) == 6
 
 
+@pytest.mark.long
 def test_going_back_and_forth_is_recognised_when_rooda_commits(work: GitWork) -> None:
     work.settings(stall_threshold=2, git={"commit": True})
     agent = work.agents(*(f"echo {word} > README" for word in "abab"), "exit 0")
@@ -111,6 +115,7 @@ def files_column(workspace: Workspace) -> list[str]:
     return [re.split("  +", line.strip())[3] for line in lines[start + 1 : lines.index("", start)]]
 
 
+@pytest.mark.long
 def test_changes_are_found_without_a_repository(workspace: Workspace) -> None:
     agent = workspace.agents("touch new", "date +%s%N >ignored.log", "rm new")
     workspace.write(".gitignore", "ignored.log\nstarts\n")
@@ -134,6 +139,7 @@ def test_without_git_rooda_runs_and_warns_that_changes_are_unknown(
     assert sum(line.endswith("starting...") for line in done.log) == 2
 
 
+@pytest.mark.long
 def test_single_return_to_an_earlier_tree_is_no_stall(work: GitWork) -> None:
     agent = work.agents("echo a > f", "rm f", "echo b > f", "rm f", "echo c > f")
     done = work.work(agent, "-n", "5", "--stall-threshold", "2")
@@ -150,6 +156,7 @@ def test_without_track_file_changes_a_run_never_stalls(work: GitWork) -> None:
 # -- git.require_changes --------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_iteration_without_changes_fails_if_changes_are_required(
     work: GitWork,
 ) -> None:
@@ -179,6 +186,7 @@ def test_uncommitted_user_files_do_not_count_as_changes_of_the_agent(work: GitWo
     assert work.subjects() == ["the beginning"], "the user's draft is not committed"
 
 
+@pytest.mark.long
 def test_failing_check_is_reported_before_missing_changes(work: GitWork) -> None:
     work.settings(git={"require_changes": True}, verify="false")
     work.work("true", "-n", "1")
@@ -193,6 +201,7 @@ def test_log_file_does_not_count_as_a_change_of_the_agent(work: GitWork) -> None
     assert (work.path / "run.log").exists()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the path of a descriptor")
 def test_file_that_receives_rooda_s_output_does_not_count_as_a_change_of_the_agent(
     work: GitWork,

@@ -86,7 +86,7 @@ def test_limit_holds_for_ralph(workspace: Workspace) -> None:
     assert BEYOND in done.err
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("flag", ["--observe", "-c"])
 def test_file_of_400_mb_is_not_read_into_memory(workspace: Workspace, flag: str) -> None:
     big_file(workspace.path / "huge.md", 400)
@@ -109,7 +109,7 @@ def test_file_of_400_mb_is_not_read_into_memory(workspace: Workspace, flag: str)
     assert int(found[1]) < LITTLE_MEMORY
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_150_000_new_files_take_little_memory(workspace: Workspace) -> None:
     subprocess.run(["git", "init", "-q"], cwd=workspace.path, env=workspace.environ(), check=True)

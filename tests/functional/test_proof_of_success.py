@@ -36,6 +36,7 @@ def copies(tmp: Path) -> list[Path]:
 # -- verify.clean ---------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_success_that_needs_an_uncommitted_file_fails_in_a_clean_copy(
     work: GitWork, tmp: Path
 ) -> None:
@@ -106,6 +107,7 @@ def test_copy_has_exactly_what_a_commit_would_contain(work: GitWork, tmp: Path) 
     assert copies(tmp) == []
 
 
+@pytest.mark.long
 def test_copy_of_a_killed_run_is_removed_by_the_next_run(work: GitWork, tmp: Path) -> None:
     (work.path / "file").write_text("x\n")
     work.commit()
@@ -173,6 +175,7 @@ def test_run_is_complete_after_several_iterations_in_a_row_with_success(work: Gi
     assert "Signal of the agent: SUCCESS (2 of 2 in a row)" in work.rooda("why").out
 
 
+@pytest.mark.long
 def test_run_that_ends_before_the_confirmation_says_so_and_resume_goes_on(work: GitWork) -> None:
     work.settings(signals={"confirm": 3})
     done = work.work(work.agents(SUCCESS), "-n", "2")

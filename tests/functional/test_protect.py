@@ -217,7 +217,7 @@ def test_resumed_run_protects_what_existed_at_its_start(work: GitWork) -> None:
     assert (work.path / "tests/test_a.py").read_text() == "assert 1\n"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_too_many_bytes_and_wrong_patterns_are_one_clear_error(work: GitWork) -> None:
     os.truncate(work.write("big.bin", "x"), 65 * 1024 * 1024)
     done = work.work("true", "--protect", "big.bin")

@@ -46,7 +46,7 @@ def completes_task(number: int) -> str:
 # -- the modes -----------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_new_user_can_plan_and_build_in_an_empty_repository(workspace: Workspace) -> None:
     with ralph_work(workspace) as work:
         for name in (".ralph", "specs", "AGENTS.md"):
@@ -99,7 +99,7 @@ def test_maximum_of_iterations(
     assert done.code == 0
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_build_ends_with_exit_0_at_the_maximum(planned: Ralphs) -> None:
     planned.agent_does(WORKS)
     done = planned.ralph("build", "2")
@@ -108,13 +108,13 @@ def test_build_ends_with_exit_0_at_the_maximum(planned: Ralphs) -> None:
     assert planned.commits() == [f"build: iteration {n} - Read the file" for n in (1, 2)]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_maximum_is_ten_by_default(work: Ralphs) -> None:
     work.agent_does(WORKS)
     assert (work.ralph("plan").code, work.starts) == (0, 10)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_complete_counts_only_on_standard_output_and_exactly_as_written(work: Ralphs) -> None:
     work.agent_does(
         f"{WORKS}; {COMPLETE} >&2",
@@ -125,7 +125,7 @@ def test_complete_counts_only_on_standard_output_and_exactly_as_written(work: Ra
     assert len(work.commits()) == 3, "the iteration with COMPLETE is committed as well"
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["plan", pytest.param("build", marks=pytest.mark.long)])
 def test_complete_without_changes_is_complete(planned: Ralphs, mode: str) -> None:
     planned.agent_does(COMPLETE)
@@ -146,7 +146,7 @@ def test_prompt_mode_runs_once_without_tests_or_signals_and_commits(planned: Ral
     assert "SESSION SUMMARY" in planned.log()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_prompt_without_changes_is_a_success_after_one_iteration(work: Ralphs) -> None:
     work.write("ask.md", "What is this?\n")
     work.agent_does("echo a project")
@@ -195,7 +195,7 @@ def test_plan_that_ends_without_a_plan_file_has_failed(unplanned: Ralphs) -> Non
     assert [one["kind"] for one in unplanned.record()] == ["no-file"]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_only_the_iteration_that_ends_the_run_needs_the_plan_file(unplanned: Ralphs) -> None:
     text = unplanned.write(str(unplanned.tools / "plan.md"), PLAN)
     unplanned.agent_does(WORKS, f"cp {text} .ralph/implementation_plan.md; {COMPLETE}")
@@ -203,7 +203,7 @@ def test_only_the_iteration_that_ends_the_run_needs_the_plan_file(unplanned: Ral
     assert len(unplanned.commits()) == 2
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_deleted_plan_ends_the_build_before_the_next_iteration(planned: Ralphs) -> None:
     planned.agent_does(f"{WORKS}; rm .ralph/implementation_plan.md")
     done = planned.ralph("build", "5")
@@ -215,7 +215,7 @@ def test_deleted_plan_ends_the_build_before_the_next_iteration(planned: Ralphs) 
 # -- attempts and exit codes -----------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_tests_that_fail_three_times_end_the_run_and_keep_the_changes(planned: Ralphs) -> None:
     planned.agent_does("date +%N > work", TEST_COMMAND="echo 2 of 9 failed; exit 1")
     done = planned.ralph("build")
@@ -232,7 +232,7 @@ def test_plan_mode_runs_no_tests(work: Ralphs) -> None:
     assert len(work.commits()) == 1
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_success_resets_the_attempts_and_a_retry_gets_the_same_prompt(
     planned: Ralphs,
 ) -> None:
@@ -264,7 +264,7 @@ def test_agent_that_fails_three_times_ends_the_run(planned: Ralphs, deed: str, w
     assert planned.commits() == []
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_agent_that_exceeds_the_timeout_has_failed(planned: Ralphs) -> None:
     planned.agent_does(f"{WORKS}; {COMPLETE}; sleep 60", MAX_RETRIES=1)
     done = planned.ralph("build", "--iteration-timeout", "1s", "-v")
@@ -272,7 +272,7 @@ def test_agent_that_exceeds_the_timeout_has_failed(planned: Ralphs) -> None:
     assert "Status: timed_out\n" in planned.log()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_complete_with_failing_tests_is_a_failed_attempt(planned: Ralphs) -> None:
     planned.agent_does(
         f"{WORKS}; {COMPLETE}", f"touch fixed; {COMPLETE}", TEST_COMMAND="test -e fixed"
@@ -282,7 +282,7 @@ def test_complete_with_failing_tests_is_a_failed_attempt(planned: Ralphs) -> Non
     assert {"fixed", "work"} <= set(planned.tracked())
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_git_hook_that_fails_three_times_ends_the_run_with_its_message(planned: Ralphs) -> None:
     planned.agent_does(WORKS)
     planned.git_hook("pre-commit", "echo 'lint: not neat' >&2; exit 1")
@@ -302,7 +302,7 @@ def test_nothing_is_committed_on_a_detached_head(planned: Ralphs) -> None:
     assert "HEAD is detached" in done.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_changes_are_detected_since_the_start_of_the_iteration(planned: Ralphs) -> None:
     """The changes of a failed attempt are committed with the retry."""
     ran = planned.marker("ran")
@@ -312,7 +312,7 @@ def test_changes_are_detected_since_the_start_of_the_iteration(planned: Ralphs) 
     assert planned.commits() == ["build: iteration 1 - Read the file"]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_commit_by_the_agent_counts_as_a_change(planned: Ralphs) -> None:
     planned.agent_does(f"{WORKS}; git add work; git commit -qm 'by the agent'")
     assert (planned.ralph("build", "1").code, planned.starts) == (0, 1)
@@ -323,7 +323,7 @@ def test_commit_by_the_agent_counts_as_a_change(planned: Ralphs) -> None:
 # -- the task --------------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_commit_message_names_the_task_that_became_complete(planned: Ralphs) -> None:
     planned.agent_does(completes_task(2), WORKS)
     assert planned.ralph("build", "2").code == 0
@@ -344,7 +344,7 @@ def test_task_in_progress_comes_before_the_first_open_task(work: Ralphs) -> None
     assert work.commits() == ["build: iteration 1 - Write the file"]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_blocked_task_is_passed_over_and_named_at_the_end(planned: Ralphs) -> None:
     blocks = completes_task(1).replace("complete", "blocked: needs a key")
     planned.agent_does(blocks, f"{WORKS}; {COMPLETE}")
@@ -361,7 +361,7 @@ def test_blocked_task_is_passed_over_and_named_at_the_end(planned: Ralphs) -> No
     assert f"\nTasks: 0 of 2 tasks; {left}\n" in why
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_plan_decides_when_the_work_is_done(planned: Ralphs) -> None:
     early = f"{completes_task(1)}; {COMPLETE}"
     planned.agent_does(early, completes_task(2), DONE_WHEN="tasks")
@@ -380,7 +380,7 @@ def test_wrong_done_when_is_an_error(planned: Ralphs) -> None:
     assert "must be signal, tasks or 'command: CMD', not 'never'" in done.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_plan_mode_names_no_task_of_the_plan(planned: Ralphs) -> None:
     planned.agent_does(f"{completes_task(1)}; {COMPLETE}")
     done = planned.ralph("plan")
@@ -389,7 +389,7 @@ def test_plan_mode_names_no_task_of_the_plan(planned: Ralphs) -> None:
     assert planned.commits() == ["plan: iteration 1 - Refresh the implementation plan"]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_retry_has_the_same_task(planned: Ralphs) -> None:
     """The first attempt sets the task to complete, but the tests fail."""
     planned.agent_does(completes_task(1), "touch fixed", TEST_COMMAND="test -e fixed")
@@ -401,7 +401,7 @@ def test_retry_has_the_same_task(planned: Ralphs) -> None:
 # -- home, config and prompts ----------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_agent_runs_in_the_project_root_wherever_ralph_was_started(work: Ralphs) -> None:
     work.write("deep/down/note", "here\n")
     work.agent_does(f"pwd > {work.marker('cwd')}; {WORKS}")
@@ -410,7 +410,7 @@ def test_agent_runs_in_the_project_root_wherever_ralph_was_started(work: Ralphs)
     assert (work.path / ".ralph/logs").is_dir()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_only_known_names_in_a_prompt_are_replaced(work: Ralphs) -> None:
     names = ("MODE", "ITERATION", "PLAN_PATH", "SPECS_DIR", "TEST_COMMAND", "MAX_RETRIES")
     others = "${HOME} $MODE $(pwd) ${mode} ${DEFAULT_MAX_ITERATIONS} ${AGENT_ARGS}|"
@@ -433,7 +433,7 @@ def test_config_flag_names_another_file(work: Ralphs) -> None:
     assert "(max 2 iterations)" in done.log[0]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_config_is_never_executed(work: Ralphs) -> None:
     agent = work.agent(f"cat > {work.marker('prompt')}; {COMPLETE}")
     words = f"AGENT_CLI={agent}\nAGENT_ARGS=$(touch {work.marker('ran')})\n"
@@ -443,7 +443,7 @@ def test_config_is_never_executed(work: Ralphs) -> None:
     assert not work.marker("ran").exists()
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize("by_path", [False, True])
 def test_known_agent_without_arguments_is_started_non_interactively(
     work: Ralphs,
@@ -458,7 +458,7 @@ def test_known_agent_without_arguments_is_started_non_interactively(
     assert work.marker("prompt").read_text().startswith("# Refresh the implementation plan\n")
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_agent_arguments_are_split_like_shell_words(work: Ralphs) -> None:
     agent = work.agent(f"printf '<%s>' \"$@\" > {work.marker('words')}; {WORKS}", "my agent")
     work.configure(AGENT_CLI=shlex.split(agent)[0], AGENT_ARGS="-p 'two words' $HOME")
@@ -478,7 +478,7 @@ def test_config_may_name_another_project_root(work: Ralphs) -> None:
     assert len(work.logs) == 1, "the home of ralph is unchanged"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_project_itself_may_be_the_home(workspace: Workspace) -> None:
     with ralph_work(workspace, ".") as work:
         work.plan()
@@ -504,7 +504,7 @@ def test_logs_are_never_committed(workspace: Workspace, home: str) -> None:
         assert len(work.logs) == 3
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_log_does_not_count_as_a_change_of_the_agent(workspace: Workspace) -> None:
     with ralph_work(workspace, ".") as work:
         (work.path / ".gitignore").unlink()
@@ -512,7 +512,7 @@ def test_log_does_not_count_as_a_change_of_the_agent(workspace: Workspace) -> No
         assert work.ralph("plan", "1").code == 4
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_variables_set_the_environment_and_the_fallbacks_of_the_agent(work: Ralphs) -> None:
     work.agent_does(f'echo "$MARK" > mark; {COMPLETE}')
     assert work.ralph("plan", env={"ROODA_LOOP_ENV": "MARK=here"}).code == 0
@@ -529,7 +529,7 @@ def test_variable_cannot_move_the_agent_out_of_the_project(work: Ralphs) -> None
     assert (work.path / "where").read_text() == f"{work.path}\n"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_rooda_s_own_config_files_are_ignored(work: Ralphs) -> None:
     work.config("loop: [broken")
     work.global_config(f"loop: {{max_attempts: 1, git: {{commit: false}}}}\n{PROCEDURE}")
@@ -573,7 +573,7 @@ def test_places_of_the_test_command(
     assert ("Tests: none found\n" in planned.log()) == (found is None)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_label_in_agents_md_names_the_test_command(planned: Ralphs) -> None:
     planned.write("AGENTS.md", "# Notes\n\n- **Test**: `test -e tested`\n")
     planned.agent_does(WORKS, "touch tested")
@@ -605,7 +605,7 @@ def test_wrong_arguments_give_exit_code_1(work: Ralphs, arguments: list[str], wo
     assert "--help" in done.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_dry_run_shows_what_would_run_and_starts_nothing(unplanned: Ralphs) -> None:
     unplanned.agent_does(WORKS)
     arguments = ("build", "-n", "3", "--iteration-timeout", "45m", "--verbose", "-d")
@@ -650,7 +650,7 @@ def test_misspelled_key_of_the_config_is_an_error_with_a_suggestion(planned: Ral
     assert "  Did you mean 'MAX_RETRIES'?\n" in done.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_advice_names_only_flags_that_ralph_has(planned: Ralphs) -> None:
     planned.configure(AGENT_CLI="no-such-agent")
     wrong = {"ROODA_LOOP_ITERATION_MODE": "unlimited", "ROODA_LOOP_LOG_FILE": "no/such/folder"}
@@ -703,7 +703,7 @@ def test_each_missing_prerequisite_gives_exit_code_1(
     assert not (planned.path / ".ralph/logs").exists()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_missing_specs_are_a_warning(work: Ralphs) -> None:
     work.agent_does(COMPLETE, SPECS_DIR="wishes")
     done = work.ralph("plan")
@@ -734,7 +734,7 @@ def test_init_says_what_else_a_folder_needs(work: Ralphs) -> None:
     assert "Next: run git init, set AGENT_CLI in .ralph/config" in again.out
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_folder_without_ralph_points_to_init(workspace: Workspace) -> None:
     with ralph_work(workspace) as work:
         work.git("rm", "-qr", ".ralph")
@@ -743,7 +743,7 @@ def test_folder_without_ralph_points_to_init(workspace: Workspace) -> None:
         assert "no agent is named\n  Make the file with `ralph init`. Write AGENT_CLI=" in done.err
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "plan,words",
     [
@@ -785,7 +785,7 @@ def test_output_of_the_agent_goes_to_standard_error_and_the_log(work: Ralphs) ->
         assert f"\n{word}" in work.log()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_interrupted_run_leaves_no_orphan_and_can_be_resumed(planned: Ralphs) -> None:
     pid = planned.marker("pid")
     planned.agent_does(WORKS, f"echo $$ > {pid}; exec sleep 60", f"{WORKS}; {COMPLETE}")
@@ -804,7 +804,7 @@ def test_interrupted_run_leaves_no_orphan_and_can_be_resumed(planned: Ralphs) ->
     assert "ended as success" in again.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_rooda_stop_now_ends_a_run_of_ralph(planned: Ralphs) -> None:
     pid = planned.marker("pid")
     planned.agent_does(f"echo $$ > {pid}; exec sleep 60")
@@ -817,7 +817,7 @@ def test_rooda_stop_now_ends_a_run_of_ralph(planned: Ralphs) -> None:
     assert not alive(agent)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_resumed_build_keeps_its_maximum_and_its_config(planned: Ralphs) -> None:
     pid = planned.marker("pid")
     agent = planned.agents(WORKS, f"echo $$ > {pid}; exec sleep 60", WORKS)
@@ -850,7 +850,7 @@ def test_resumed_build_keeps_its_maximum_and_its_config(planned: Ralphs) -> None
     assert (more.code, planned.starts) == (0, 5), more.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_resumed_prompt_keeps_its_file(work: Ralphs) -> None:
     work.write("ideas/tidy.md", "# Tidy the cellar\n")
     work.agent_does("exit 3", "exit 3", COMPLETE)
@@ -868,7 +868,7 @@ def test_resumed_prompt_keeps_its_file(work: Ralphs) -> None:
     assert "Missing argument 'FILE'" in missing.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_rooda_show_and_why_explain_a_run_of_ralph(planned: Ralphs) -> None:
     planned.agent_does(WORKS, TEST_COMMAND="exit 1", MAX_RETRIES=2)
     assert planned.ralph("build").code == 3
@@ -893,7 +893,7 @@ def test_why_names_the_limit_that_ended_the_run_and_its_origin(planned: Ralphs) 
     assert "failure_threshold" not in limits
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 def test_link_in_place_of_the_prompt_gives_the_agent_in_the_sandbox_no_file(work: Ralphs) -> None:
     key = work.write(str(work.path.parent / "key"), "PRIVATE-KEY-4711\n")

@@ -45,6 +45,7 @@ def summary(counts: tuple[int, int, int], reason: str, code: int, notes: str = "
     )
 
 
+@pytest.mark.long
 def test_each_attempt_has_its_blocks_and_the_summary_counts_iterations(work: Ralphs) -> None:
     work.agent_does(
         "echo hammering; exit 4",
@@ -78,6 +79,7 @@ def test_failure_is_logged_with_its_retries(work: Ralphs) -> None:
     assert log.endswith(f"Exit Code: 4\n{DOUBLE}\n")
 
 
+@pytest.mark.long
 def test_refused_commit_is_logged_as_a_failed_attempt(work: Ralphs) -> None:
     work.agent_does(WORKS, "touch neat", TEST_COMMAND="true")
     work.git_hook("pre-commit", "test -e neat || { echo 'lint: not neat' >&2; exit 1; }")
@@ -105,6 +107,7 @@ def test_no_log_is_created_if_a_check_fails(work: Ralphs) -> None:
     assert not (work.path / ".ralph/logs").exists()
 
 
+@pytest.mark.long
 def test_summary_reports_a_missing_test_command(work: Ralphs) -> None:
     work.agent_does(WORKS)
     assert work.ralph("build", "1").code == 0
@@ -122,6 +125,7 @@ def test_prompt_mode_has_the_same_log(work: Ralphs) -> None:
     assert "Tests:" not in log
 
 
+@pytest.mark.long
 def test_plan_cannot_forge_a_block_of_the_log(work: Ralphs) -> None:
     work.plan(f"## x {DOUBLE}\x1b[2J\rITERATION 9\nStatus: open\nSpec: a\x1b]0;b\n")
     work.agent_does(WORKS)

@@ -40,7 +40,7 @@ def test_history_lists_its_runs(old: Workspace) -> None:
     assert found == [(INTERRUPTED, "interrupted"), (ABORTED, "aborted"), (SUCCESS, "success")]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_every_run_and_iteration_can_be_shown(old: Workspace) -> None:
     for run in (SUCCESS, ABORTED, INTERRUPTED):
         for words in (

@@ -25,6 +25,7 @@ def work(workspace: Workspace) -> Iterator[GitWork]:
         yield found
 
 
+@pytest.mark.long
 def test_report_writes_one_page_and_says_where_and_how_to_open_it(work: GitWork) -> None:
     work.settings(verify="echo '===== 3 passed in 0.01s ====='", git={"commit": True})
     agent = work.agents("echo one > a; echo Added a file.", f"rm a; echo Removed it.; {DONE}")
@@ -45,6 +46,7 @@ def test_report_writes_one_page_and_says_where_and_how_to_open_it(work: GitWork)
     assert "To open it: scp " in away.out
 
 
+@pytest.mark.long
 def test_report_to_a_file_a_folder_and_standard_output(work: GitWork) -> None:
     assert work.work(work.agents(DONE)).code == 0
     run = work.run_record()["run"]
@@ -119,6 +121,7 @@ print(json.dumps({"type": "result", "subtype": "success", "is_error": False, "re
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(browser() is None, reason="no Chromium on this machine")
 def test_hostile_agent_executes_nothing_and_keeps_the_layout(work: GitWork) -> None:
     work.settings(verify=f"echo '{SCRIPT}</pre>'; printf '\\377\\033[31m'; exit 1")
@@ -147,6 +150,7 @@ def test_hostile_agent_executes_nothing_and_keeps_the_layout(work: GitWork) -> N
     assert "<script>document.documentElement.dataset.owned=1" in text
 
 
+@pytest.mark.long
 def test_three_hundred_iterations_with_a_gigabyte_of_transcripts(work: GitWork) -> None:
     keep_big_night(work.path, iterations=300, size=1024**3)
     _, memory = noted(work, "report", "-o", "big.html")
@@ -156,6 +160,7 @@ def test_three_hundred_iterations_with_a_gigabyte_of_transcripts(work: GitWork) 
     assert "300 good" in Page(page.read_text()).text
 
 
+@pytest.mark.long
 def test_markdown_and_json_go_to_standard_output_or_a_file(work: GitWork) -> None:
     assert work.work(work.agents(f"echo Added it all.; {DONE}")).code == 0
     shown = work.rooda("report", "--format", "markdown")

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from support.children import Nursery, until
-from support.finished import Rooda
+from support.finished import Finished, Rooda
 from support.recorded import HANGS, SUCCESS, asked, git, refused, statuses, versioned
-from support.workspace import PROCEDURE, Finished, Running, Workspace, wait_for
+from support.workspace import PROCEDURE, Running, Workspace, wait_for
 
 pytestmark = pytest.mark.real
 
@@ -328,6 +328,7 @@ def test_resume_keeps_feedback_and_snapshots(
     assert refs.splitlines() == [f"refs/rooda/{run['run']}/{number}" for number in (0, 1, 2)]
 
 
+@pytest.mark.long
 def test_ten_interruptions_and_resumes_lose_no_iteration(
     workspace: Workspace, nursery: Nursery, rooda: Rooda
 ) -> None:

@@ -19,9 +19,9 @@ from rooda.console.command_line import merge, parse, parts_of
 from rooda.console.flags import RULES
 from rooda.record.given_flags import GivenFlags
 from support.children import Nursery
-from support.finished import Rooda
+from support.finished import Finished, Rooda
 from support.recorded import HANGS, SUCCESS, asked, refused, statuses, versioned, within
-from support.workspace import PROCEDURE, ROODA, Finished, Workspace
+from support.workspace import PROCEDURE, ROODA, Workspace
 
 SECRET = "s3cret-value"
 FAILS = ("--failure-threshold", "1")
@@ -72,7 +72,7 @@ def line_of(done: Finished, start: str = "Resuming run") -> str:
 # -- with its flags --------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_resumed_run_keeps_the_flags_it_was_started_with(
     workspace: Workspace, nursery: Nursery, look: Rooda
 ) -> None:
@@ -111,7 +111,7 @@ def test_resume_on_a_procedure_means_the_same(workspace: Workspace, nursery: Nur
     assert f"with its flags: --max-iterations 2 --ai-cmd {shlex.split(command)[0]}" in done.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_resume_takes_the_last_run_of_any_procedure_or_the_one_named(
     workspace: Workspace, look: Rooda
 ) -> None:
@@ -128,7 +128,7 @@ def test_resume_takes_the_last_run_of_any_procedure_or_the_one_named(
     refused(workspace.rooda("resume", "nonsense"), "there is no run 'nonsense'", "rooda history")
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_flags_given_now_override_and_stay_for_the_next_time(
     workspace: Workspace, look: Rooda
 ) -> None:
@@ -195,7 +195,7 @@ def test_what_a_flag_given_now_replaces(earlier: str, now: str, kept: str, repla
     assert (words(merged.kept), words(merged.replaced)) == (kept, replaced)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_iterations_that_are_used_up_are_named_with_the_command_for_more(
     workspace: Workspace, look: Rooda
 ) -> None:
@@ -208,7 +208,7 @@ def test_iterations_that_are_used_up_are_named_with_the_command_for_more(
     assert (done.code, line_of(done, "starting...")) == (2, "Iteration 3/3 starting...")
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_an_interrupted_run_with_all_its_failures_can_be_resumed(workspace: Workspace) -> None:
     """The signal came just before the threshold would have ended the run."""
     command = workspace.agents("exit 1", SUCCESS)
@@ -220,7 +220,7 @@ def test_an_interrupted_run_with_all_its_failures_can_be_resumed(workspace: Work
 # -- where it was started --------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_run_continues_in_its_own_folder_from_a_folder_below(
     workspace: Workspace, look: Rooda
 ) -> None:
@@ -249,7 +249,7 @@ def test_a_run_continues_in_its_own_folder_from_a_folder_below(
     assert "from the top" not in prompt
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_folder_that_was_moved_continues_its_runs(workspace: Workspace) -> None:
     workspace.write("notes.md", "some words\n")
     workspace.agents("exit 1", f"cat; {SUCCESS}")
@@ -264,7 +264,7 @@ def test_a_folder_that_was_moved_continues_its_runs(workspace: Workspace) -> Non
     assert "Source: notes.md\n\nsome words" in done.out
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_the_text_of_a_pipe_is_still_there(workspace: Workspace, look: Rooda) -> None:
     workspace.config(PROCEDURE)
     command = workspace.agents("exit 1", SUCCESS)
@@ -336,7 +336,7 @@ def test_a_dry_run_says_that_there_is_nothing_to_resume(workspace: Workspace, lo
 # -- the end of a run ------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_the_end_of_an_interrupted_run_says_how_to_continue_it(
     workspace: Workspace, nursery: Nursery, look: Rooda
 ) -> None:
@@ -355,7 +355,7 @@ def test_the_end_of_an_interrupted_run_says_how_to_continue_it(
     assert err.splitlines()[-1].endswith(f' resume="rooda resume {name}"')
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_run_that_the_user_stopped_says_how_to_continue_it(
     workspace: Workspace, nursery: Nursery, look: Rooda
 ) -> None:
@@ -372,7 +372,7 @@ def test_a_run_that_the_user_stopped_says_how_to_continue_it(
     assert workspace.rooda("resume").code == 0
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_which_ends_have_a_command_to_continue(workspace: Workspace, look: Rooda) -> None:
     def last(done: Finished) -> str:
         return done.err.splitlines()[-1].replace(last_run(look)["run"], "RUN")
@@ -396,7 +396,7 @@ def test_which_ends_have_a_command_to_continue(workspace: Workspace, look: Rooda
 # -- secrets ---------------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_no_view_shows_the_secrets_among_the_flags(workspace: Workspace, look: Rooda) -> None:
     agent = workspace.agent('test "$2" = "$PLAIN" && touch agent.knows; exit 1')
     hidden = (
@@ -431,7 +431,7 @@ def test_no_view_shows_the_secrets_among_the_flags(workspace: Workspace, look: R
 # -- records of other versions, and of other hands --------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_run_whose_flags_were_not_recorded_continues_with_those_given_now(
     workspace: Workspace, look: Rooda
 ) -> None:
@@ -451,7 +451,7 @@ def test_a_run_whose_flags_were_not_recorded_continues_with_those_given_now(
     assert workspace.rooda("resume").code == 0, "from now on they are recorded"
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "value,words",
     [
@@ -539,7 +539,7 @@ def test_that_there_is_nothing_to_resume_is_said_in_the_form_of_the_log(
     assert (problem["event"], problem["title"]) == ("problem_found", "Nothing to resume")
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_run_that_is_at_work_is_left_alone(workspace: Workspace, nursery: Nursery) -> None:
     waits = "echo $$ > agent.pid; while ! test -e go; do sleep 0.02; done"
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agents(waits, SUCCESS))

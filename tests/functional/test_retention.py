@@ -17,7 +17,7 @@ def work(workspace: Workspace) -> Iterator[GitWork]:
         yield found
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_rooda_names_the_runs_that_it_removes_and_keeps_the_last_successful_one(
     work: GitWork,
 ) -> None:

@@ -27,8 +27,9 @@ from rooda.workspace.lock import Lock, LockHeldError
 from rooda.workspace.lock_note import LockNote, here, read_note
 from rooda.workspace.work_tree import work_tree
 from support.children import Nursery, until
+from support.finished import Finished
 from support.gitrepo import git
-from support.workspace import PROCEDURE, Finished, Running, Workspace, alive, wait_for
+from support.workspace import PROCEDURE, Running, Workspace, alive, wait_for
 
 HANGS = "echo $$ > agent.pid; exec sleep 60"
 DONE = "echo '<promise>SUCCESS</promise>'"
@@ -87,7 +88,7 @@ def repository(folder: Path) -> Path:
 # -- the second start ----------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_refused_start_names_the_running_run_and_its_start_time(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -112,7 +113,7 @@ def test_refused_start_names_the_running_run_and_its_start_time(
     assert running.finish().code == 130
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_running_run_is_not_disturbed_by_a_refused_start(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -124,7 +125,7 @@ def test_running_run_is_not_disturbed_by_a_refused_start(
     assert "WARN" not in done.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_refused_start_in_json_names_the_running_run(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -135,7 +136,7 @@ def test_refused_start_in_json_names_the_running_run(
         assert part in refusal.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_exactly_one_of_several_simultaneous_starts_runs(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -148,7 +149,7 @@ def test_exactly_one_of_several_simultaneous_starts_runs(
     assert len((workspace.path / "started").read_text().split()) == 1
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_next_run_may_start_after_a_clean_end(workspace: Workspace, nursery: Nursery) -> None:
     assert nursery.folder.is_dir()
     for _ in range(2):
@@ -158,7 +159,7 @@ def test_next_run_may_start_after_a_clean_end(workspace: Workspace, nursery: Nur
         assert not (workspace.path / ".rooda" / "run.json").exists()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_sigkill_of_rooda_releases_the_lock_at_once(workspace: Workspace, nursery: Nursery) -> None:
     running = running_run(workspace, nursery, f"trap '' TERM; {HANGS.replace('exec ', '')}")
     agent = int((workspace.path / "agent.pid").read_text())
@@ -171,7 +172,7 @@ def test_sigkill_of_rooda_releases_the_lock_at_once(workspace: Workspace, nurser
     assert not alive(agent)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_background_process_of_the_agent_does_not_hold_the_lock(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -186,7 +187,7 @@ def test_background_process_of_the_agent_does_not_hold_the_lock(
     assert nursery.folder.is_dir()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_commands_that_start_no_run_are_not_refused(workspace: Workspace, nursery: Nursery) -> None:
     running = running_run(workspace, nursery, f"{NOTED}; {HANGS}")
     note = (workspace.path / ".rooda" / "run.json").read_text()
@@ -199,7 +200,7 @@ def test_commands_that_start_no_run_are_not_refused(workspace: Workspace, nurser
 # -- damage by the agent -------------------------------------------------------------------
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "damage",
     [
@@ -222,7 +223,7 @@ def test_lock_survives_damage_to_the_note(
     assert running.finish().code == 130
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_note_is_written_again_in_the_next_iteration(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -237,7 +238,7 @@ def test_note_is_written_again_in_the_next_iteration(
 # -- which folders exclude each other ------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_two_folders_of_one_repository_exclude_each_other(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -419,7 +420,7 @@ def test_note_of_another_boot_or_host_is_ignored(
     assert alive(bystander[0])
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_start_after_a_reboot_stops_no_process(
     workspace: Workspace, bystander: tuple[int, float]
 ) -> None:
@@ -589,7 +590,7 @@ def test_other_file_in_place_of_the_note_does_no_harm(
     assert precious.read_text() == "do not touch\n"
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("name", ["run.json", "run.new"])
 def test_fifo_in_place_of_the_note_does_not_block_a_start(
     workspace: Workspace, nursery: Nursery, name: str
@@ -600,7 +601,7 @@ def test_fifo_in_place_of_the_note_does_not_block_a_start(
     assert running.finish(timeout=20).code == 0
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_fifo_in_place_of_the_note_does_not_block_a_refused_start(
     workspace: Workspace, nursery: Nursery
 ) -> None:

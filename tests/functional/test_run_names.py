@@ -7,6 +7,8 @@ from support.finished import Rooda
 from support.recorded import asked, refused, versioned
 from support.workspace import PROCEDURE, Workspace
 
+pytestmark = pytest.mark.real
+
 OTHER = PROCEDURE.replace("work:", "other:").replace("procedures:", "")
 
 
@@ -52,9 +54,14 @@ def names(workspace: Workspace) -> list[str]:
 )
 @pytest.mark.parametrize("command", ["show", "why"])
 def test_runs_and_iterations_count_from_the_end(
-    rooda: Rooda, command: str, words: list[str], place: int, number: int | None
+    three_runs: Workspace,
+    rooda: Rooda,
+    command: str,
+    words: list[str],
+    place: int,
+    number: int | None,
 ) -> None:
-    run = names(rooda.workspace)[place]
+    run = names(three_runs)[place]
     found = asked(rooda, command, *words)
     assert found.get("run", run) == run
     if command == "show":
@@ -64,17 +71,18 @@ def test_runs_and_iterations_count_from_the_end(
 
 @pytest.mark.real(rows=1)
 @pytest.mark.parametrize("flags", [[], ["--output"], ["--raw"]], ids=str)
-def test_an_iteration_from_the_end_is_shown_as_text(rooda: Rooda, flags: list[str]) -> None:
-    run = names(rooda.workspace)[1]
+def test_an_iteration_from_the_end_is_shown_as_text(
+    three_runs: Workspace, rooda: Rooda, flags: list[str]
+) -> None:
+    run = names(three_runs)[1]
     counted = rooda("show", "-2", "last", *flags)
     named = rooda("show", run, "2", *flags)
     assert counted.code == 0, counted.err
     assert counted.out == named.out
 
 
-@pytest.mark.real
-def test_a_name_with_a_dash_stands_among_flags(rooda: Rooda) -> None:
-    run = names(rooda.workspace)[1]
+def test_a_name_with_a_dash_stands_among_flags(three_runs: Workspace, rooda: Rooda) -> None:
+    run = names(three_runs)[1]
     assert asked(rooda, "show", "-2")["run"] == run
     done = rooda("show", "--json", "-2")
     assert f'"run": "{run}"' in done.out
@@ -110,9 +118,9 @@ def test_a_name_that_fits_no_run_gives_one_clear_error(
     refused(rooda(*words.split()), expected)
 
 
-@pytest.mark.real
-def test_resume_of_a_procedure_counts_its_own_runs(rooda: Rooda) -> None:
-    _, second, first = names(rooda.workspace)
+@pytest.mark.long
+def test_resume_of_a_procedure_counts_its_own_runs(three_runs: Workspace, rooda: Rooda) -> None:
+    _, second, first = names(three_runs)
     flags = ("-n", "4", "--dry-run")
     for name, run in (("last", second), ("-1", second), ("-2", first)):
         done = rooda("work", f"--resume={name}", *flags)

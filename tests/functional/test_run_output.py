@@ -10,7 +10,8 @@ from datetime import datetime
 
 import pytest
 
-from support.workspace import PROCEDURE, ROODA, Finished, Workspace, alive, wait_for
+from support.finished import Finished
+from support.workspace import PROCEDURE, ROODA, Workspace, alive, wait_for
 
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 TIMING = re.compile(r"  Iteration timing: min=\S+, max=\S+, mean=\S+, stddev=\S+")
@@ -30,7 +31,7 @@ def timing(done: Finished) -> str:
 # -- complete logs -----------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_log_of_limited_iterations(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("echo output of the agent"), "--max-iterations", "3")
     assert normal(done) == [
@@ -52,7 +53,7 @@ def test_log_of_limited_iterations(workspace: Workspace) -> None:
     assert (done.code, done.out) == (2, ""), "the agent's output is not shown"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_log_of_an_abort_after_consecutive_failures(workspace: Workspace) -> None:
     agent = workspace.agents("exit 0", "exit 0", "exit 0", "exit 1")
     done = workspace.work(agent, "--max-iterations", "10")
@@ -77,7 +78,7 @@ def test_log_of_an_abort_after_consecutive_failures(workspace: Workspace) -> Non
     assert (done.code, workspace.starts) == (1, 6)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_verbose_output_between_log_lines(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     agent = workspace.agent("echo '... running tests'; echo 'ok' >&2")
@@ -112,7 +113,7 @@ def test_verbose_output_goes_to_stdout_and_the_log_to_stderr(workspace: Workspac
     assert normal(done)[-1] == "Reached max iterations: 1 (total: Xs)"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_log_of_an_unlimited_run_with_recovery(workspace: Workspace) -> None:
     agent = workspace.agents("exit 0", "exit 0", "exit 1", "exit 0", SUCCESS)
     done = workspace.work(agent, "--unlimited", "--iteration-timeout", "60")
@@ -136,7 +137,7 @@ def test_log_of_an_unlimited_run_with_recovery(workspace: Workspace) -> None:
 # -- end of the run ----------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "body,code,end",
     [
@@ -182,7 +183,7 @@ def test_last_lines_and_timing_of_an_interruption(workspace: Workspace) -> None:
     assert TIMING.fullmatch(timing(done)), "the timing has both iterations"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_success_ends_the_run_before_the_maximum(workspace: Workspace) -> None:
     done = workspace.work(workspace.agents("exit 0", SUCCESS, "exit 0"), "-n", "5")
     assert (done.code, workspace.starts) == (0, 2)
@@ -191,7 +192,7 @@ def test_success_ends_the_run_before_the_maximum(workspace: Workspace) -> None:
 # -- failures ----------------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_failure_is_logged_with_its_context(workspace: Workspace) -> None:
     agent = workspace.agent("echo did this; echo broke that >&2; exit 3")
     done = workspace.work(agent, "-n", "1")
@@ -241,7 +242,7 @@ def test_truncated_output_logs_a_warning(workspace: Workspace) -> None:
     assert "    | the beginning" in done.err, "the excerpt has the first line"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_signal_dropped_by_the_truncation_does_not_count(workspace: Workspace) -> None:
     flood = "head -c 5000 /dev/zero | tr '\\0' x; echo"
     limit = ("-n", "1", "--max-output-buffer", "1024")
@@ -249,7 +250,7 @@ def test_signal_dropped_by_the_truncation_does_not_count(workspace: Workspace) -
     assert workspace.work(workspace.agent(f"{flood}; {SUCCESS}"), *limit).code == 0
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_log_of_a_timeout_shows_partial_output(workspace: Workspace) -> None:
     agent = workspace.agents(f"echo began; {SUCCESS}; exec sleep 60", "exit 0")
     done = workspace.work(agent, "-n", "2", "--iteration-timeout", "3")
@@ -306,7 +307,7 @@ def test_agent_program_that_can_not_be_executed_aborts_at_once(workspace: Worksp
     assert "Iteration timing" not in done.err, "no agent ran"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_prompt_file_that_disappears_aborts_at_once(workspace: Workspace) -> None:
     workspace.config(PROCEDURE.replace("[{content: look}]", "look.md"))
     workspace.write("look.md", "look\n")
@@ -316,7 +317,7 @@ def test_prompt_file_that_disappears_aborts_at_once(workspace: Workspace) -> Non
     assert "(1 iteration completed, " in done.log[-1]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_configured_failure_word_is_named(workspace: Workspace) -> None:
     agent = workspace.agent("echo '<promise>BLOCKED</promise>'")
     limits = ("-n", "1", "--failure-threshold", "1")
@@ -331,7 +332,7 @@ def test_configured_failure_word_is_named(workspace: Workspace) -> None:
 # -- warnings before the first iteration -------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_unlimited_run_without_a_timeout_logs_a_warning(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent(SUCCESS), "--unlimited")
     assert done.code == 0
@@ -339,7 +340,7 @@ def test_unlimited_run_without_a_timeout_logs_a_warning(workspace: Workspace) ->
     assert "--iteration-timeout" in done.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.parametrize(
     "args", [("-n", "1"), ("--unlimited", "--iteration-timeout", "60")], ids=["limited", "clock"]
 )
@@ -349,7 +350,7 @@ def test_run_with_a_limit_or_a_timeout_logs_no_warning(
     assert "WARN" not in workspace.work(workspace.agent(SUCCESS), *args).err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_prompt_without_the_success_signal_logs_a_warning(workspace: Workspace) -> None:
     workspace.config(re.sub(r"act: .*", "act: [{content: do it}]", PROCEDURE))
     done = workspace.work(workspace.agent("exit 0"), "-n", "1")
@@ -361,7 +362,7 @@ def test_prompt_without_the_success_signal_logs_a_warning(workspace: Workspace) 
 # -- levels, formats, files --------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_quiet_prints_only_warnings_and_errors(workspace: Workspace) -> None:
     assert workspace.work(workspace.agent("exit 0"), "-n", "1", "--quiet").err == ""
     done = workspace.work(workspace.agents("exit 1", f"{SUCCESS}; exit 1"), "-q")
@@ -374,7 +375,7 @@ def test_quiet_prints_only_warnings_and_errors(workspace: Workspace) -> None:
     ]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_log_level_overrides_quiet(workspace: Workspace) -> None:
     agent = workspace.agent(f"{SUCCESS}; exit 1")
     done = workspace.work(agent, "--quiet", "--log-level", "info")
@@ -401,7 +402,7 @@ def test_verbose_keeps_the_log_level(workspace: Workspace) -> None:
     assert (done.out, done.err) == ("hello\n", "")
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_every_json_line_is_an_event(workspace: Workspace) -> None:
     agent = workspace.agents('echo \'{"not": "a log line"}\'; exit 1', SUCCESS)
     done = workspace.work(agent, "--unlimited", "--log-format", "json", "--log-level", "debug")
@@ -443,7 +444,7 @@ def test_missing_ai_command_in_logfmt(workspace: Workspace) -> None:
     assert line.endswith('suggestion="Example: rooda build --ai-cmd-alias kiro-cli"')
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_timestamp_format_can_be_set(workspace: Workspace) -> None:
     workspace.config(f"loop:\n  log_timestamp_format: none\n{PROCEDURE}")
     agent = workspace.agent("exit 0")
@@ -452,7 +453,7 @@ def test_timestamp_format_can_be_set(workspace: Workspace) -> None:
     assert re.match(r"\[\+\d+\.\ds\] Starting procedure: work", chosen.err)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_log_file_is_appended_to_with_iso_times(workspace: Workspace) -> None:
     agent = workspace.agent("exit 0")
     for _ in range(2):
@@ -508,7 +509,7 @@ def git(workspace: Workspace, *words: str) -> str:
     return done.stdout
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_state_folder_is_private_and_ignored_by_git(workspace: Workspace) -> None:
     agent = workspace.agent("exit 0")
     workspace.config(PROCEDURE)
@@ -521,7 +522,7 @@ def test_state_folder_is_private_and_ignored_by_git(workspace: Workspace) -> Non
     assert git(workspace, "status", "--porcelain", "--untracked-files=all") == ""
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_agent_that_deletes_the_state_folder_does_not_stop_the_run(workspace: Workspace) -> None:
     agent = workspace.agents("rm -rf .rooda", "rm -rf .rooda", "cat >/dev/null; " + SUCCESS)
     done = workspace.work(agent, "-n", "5")
@@ -529,7 +530,7 @@ def test_agent_that_deletes_the_state_folder_does_not_stop_the_run(workspace: Wo
     assert (workspace.path / ".rooda").is_dir()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_characters_that_change_the_direction_of_text_are_not_printed(workspace: Workspace) -> None:
     reverse = "\u202e\u2066"
     agent = workspace.agent(f"echo 'said {reverse}txt' >&2; : > 'name{reverse}txt'; exit 1")
@@ -543,7 +544,7 @@ def test_characters_that_change_the_direction_of_text_are_not_printed(workspace:
     assert "said txt" in done[0].out
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_half_line_of_the_agent_ends_before_the_next_log_line(
     workspace: Workspace, stream: str
@@ -571,7 +572,7 @@ def test_output_of_the_agent_in_a_file_of_its_own_gets_no_newline(workspace: Wor
     assert done.out == "no newline"
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.parametrize("name,code", [("KILL", 137), ("SEGV", 139)])
 def test_crash_after_failure_is_named_by_its_signal(
     workspace: Workspace, name: str, code: int

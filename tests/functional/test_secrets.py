@@ -147,6 +147,7 @@ def test_secret_of_a_merge_and_a_token_in_npmrc_are_not_pushed(work: GitWork) ->
     assert pushed(work) == [False, False, True]
 
 
+@pytest.mark.long
 def test_thousands_of_secrets_are_left_out(work: GitWork) -> None:
     agent = work.python_agent(
         "from pathlib import Path\n"

@@ -25,6 +25,8 @@ def temporary(workspace: Workspace, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.sample
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_all_promises_hold_and_nothing_of_the_user_is_touched(
     workspace: Workspace, temporary: Path
@@ -61,6 +63,7 @@ def agents_at_work(folder: Path) -> list[int]:
     return pids
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_signal_ends_the_selftest_with_all_its_agents(
     workspace: Workspace, temporary: Path, number: signal.Signals

@@ -14,6 +14,8 @@ from support.jobs import Job
 from support.screen import Screen
 from support.workspace import ROODA, Running, Workspace, alive, wait_for
 
+pytestmark = pytest.mark.real
+
 CAPTURES = ["file", "pipe"]
 # Records every signal that it gets; its child in another session does the same.
 RECORDS = """
@@ -68,7 +70,7 @@ def hang_up(screen: Screen) -> None:
 # -- duration of the shutdown --------------------------------------------------------------
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize("capture", CAPTURES)
 def test_obedient_tree_is_gone_within_a_second(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -81,7 +83,7 @@ def test_obedient_tree_is_gone_within_a_second(
         assert signals_of(workspace, name) == ["SIGTERM"]
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize("capture", CAPTURES)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_stubborn_tree_is_gone_within_seven_seconds(
@@ -95,7 +97,7 @@ def test_stubborn_tree_is_gone_within_seven_seconds(
         assert signals_of(workspace, name) == ["SIGTERM"]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_grace_starts_for_the_whole_tree_at_once(workspace: Workspace, nursery: Nursery) -> None:
     """A stubborn child gets no extra grace after the agent has obeyed."""
     body = IGNORES.replace('play("agent")', 'note("agent"); time.sleep(60)')
@@ -105,7 +107,6 @@ def test_grace_starts_for_the_whole_tree_at_once(workspace: Workspace, nursery: 
     assert not any(map(alive, tree))
 
 
-@pytest.mark.real
 def test_second_signal_kills_a_stubborn_tree_at_once(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -121,7 +122,7 @@ def test_second_signal_kills_a_stubborn_tree_at_once(
 # -- on a terminal -------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.parametrize("key,name", [(b"\x03", "SIGINT"), (b"\x1c", "SIGQUIT")])
 def test_key_signals_rooda_only_and_rooda_stops_the_agent(
     workspace: Workspace, nursery: Nursery, screen: Screen, key: bytes, name: str
@@ -138,7 +139,7 @@ def test_key_signals_rooda_only_and_rooda_stops_the_agent(
         assert signals_of(workspace, process) == ["SIGTERM"]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_ctrl_c_twice_kills_an_agent_that_ignores_sigterm(
     workspace: Workspace, nursery: Nursery, screen: Screen
 ) -> None:
@@ -154,7 +155,6 @@ def test_ctrl_c_twice_kills_an_agent_that_ignores_sigterm(
     assert signals_of(workspace, "agent") == ["SIGTERM"]
 
 
-@pytest.mark.real
 def test_closed_terminal_ends_the_run(
     workspace: Workspace, nursery: Nursery, screen: Screen
 ) -> None:
@@ -167,7 +167,6 @@ def test_closed_terminal_ends_the_run(
         assert signals_of(workspace, name) == ["SIGTERM"]
 
 
-@pytest.mark.real
 def test_closed_terminal_does_not_end_a_run_under_nohup(
     workspace: Workspace, nursery: Nursery, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,7 +183,7 @@ def test_closed_terminal_does_not_end_a_run_under_nohup(
     assert "AI signaled SUCCESS" in (workspace.path / "nohup.out").read_text()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_agent_of_a_run_under_nohup_is_stopped_with_sigterm(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -203,7 +202,6 @@ def test_agent_of_a_run_under_nohup_is_stopped_with_sigterm(
 # -- signals to the process group ----------------------------------------------------------
 
 
-@pytest.mark.real
 def test_signal_to_the_whole_process_group_counts_once(
     workspace: Workspace, nursery: Nursery, job: Job
 ) -> None:

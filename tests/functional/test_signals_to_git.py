@@ -7,9 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from support.faults import processes_of
+from support.finished import Finished
 from support.gitwork import GitWork, git_work
 from support.stand_ins import StandInGit
-from support.workspace import Finished, Running, Workspace, alive
+from support.workspace import Running, Workspace, alive
+
+pytestmark = pytest.mark.real
 
 # A busy machine needs more than the promised second; without the promise it is 5 s and more.
 SOON = 3.0
@@ -54,7 +57,6 @@ def test_each_later_git_gets_no_time_of_its_own(work: GitWork, command: str) -> 
     assert "failure" not in done.err, "the user stopped it: the iteration did not fail"
 
 
-@pytest.mark.real
 def test_no_agent_starts_after_a_signal(work: GitWork) -> None:
     git = StandInGit(work)
     agent = work.agents("echo one > one", "echo two > two")
@@ -89,7 +91,6 @@ def test_no_git_outlives_a_command_that_a_signal_ends(
     assert "Interrupted" in done.err
 
 
-@pytest.mark.real
 def test_restore_that_a_signal_stops_before_the_first_change_changes_nothing(work: GitWork) -> None:
     git = StandInGit(work)
     assert work.work(work.agent("echo new > new.txt"), "-n", "1").code == 2
@@ -100,7 +101,6 @@ def test_restore_that_a_signal_stops_before_the_first_change_changes_nothing(wor
     assert (work.path / "new.txt").exists()
 
 
-@pytest.mark.real
 def test_restore_that_a_signal_stops_later_says_how_to_undo_it(work: GitWork) -> None:
     git = StandInGit(work)
     assert work.work(work.agent("echo new > new.txt"), "-n", "1").code == 2
@@ -111,7 +111,6 @@ def test_restore_that_a_signal_stops_later_says_how_to_undo_it(work: GitWork) ->
     assert "To undo: rooda restore u1" in done.out
 
 
-@pytest.mark.real
 def test_hooks_at_the_end_of_an_interrupted_run_get_five_seconds_in_all(work: GitWork) -> None:
     sign = work.marker("hook")
     hook = f"trap '' TERM; echo $$ > {sign}; while :; do sleep 60; done"

@@ -9,6 +9,8 @@ import pytest
 from rooda.agents.registry import COMMANDS
 from support.workspace import PROCEDURE, ROODA, Workspace
 
+pytestmark = pytest.mark.real
+
 MODULE = ("-m", "rooda")
 SCRIPT = (str(ROODA),)
 ADAPTERS = {f"rooda.agents.{name.replace('-', '_')}" for name in COMMANDS}
@@ -61,14 +63,13 @@ def test_version_imports_no_library(
     assert found & EXTRAS == set()
 
 
-@pytest.mark.real
 def test_help_imports_no_command(workspace: Workspace) -> None:
     found = imported(workspace, *MODULE, "--help")
     assert packages(found) & {"yaml", "msgspec", "sqlite3"} == set()
     assert not {name for name in found if name.startswith(("rooda.cli.commands.", "rooda.config."))}
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "args", [("build", "--help"), ("resume", "--help")], ids=lambda args: args[0]
 )
@@ -80,7 +81,7 @@ def test_help_of_a_run_imports_no_module_that_only_a_run_needs(
     assert "rooda.config.prepare" not in found
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "line",
     [
@@ -104,7 +105,6 @@ def test_completion_imports_no_heavy_library(workspace: Workspace, line: str) ->
     assert found & {"yaml", "rich", "sqlite3", "asyncio"} == set()
 
 
-@pytest.mark.real
 def test_run_imports_no_heavy_library(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     agent = workspace.agent("exit 0")
@@ -113,7 +113,7 @@ def test_run_imports_no_heavy_library(workspace: Workspace) -> None:
     assert found & EXTRAS == set()
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "args,adapters",
     [
@@ -138,7 +138,6 @@ def test_rooda_imports_only_the_adapter_of_the_chosen_agent(
     assert set(done.stderr.split()) & ADAPTERS == adapters
 
 
-@pytest.mark.real
 def test_run_that_sends_messages_leaves_the_libraries_for_that_to_another_process(
     workspace: Workspace,
 ) -> None:
@@ -151,7 +150,6 @@ def test_run_that_sends_messages_leaves_the_libraries_for_that_to_another_proces
     assert found & (EXTRAS | {"asyncio", "http", "ssl", "requests"}) == set()
 
 
-@pytest.mark.real
 def test_dry_run_imports_no_heavy_library(workspace: Workspace) -> None:
     found = packages(imported(workspace, *SCRIPT, "build", "--dry-run", "--ai-cmd", "true"))
     assert found & EXTRAS == set()

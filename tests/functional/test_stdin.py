@@ -7,6 +7,8 @@ import pytest
 from support.children import Nursery
 from support.workspace import Workspace
 
+pytestmark = pytest.mark.real
+
 FIVE_MEGABYTES = 5_000_000
 LINE = "a line of the context, with an umlaut: ü\n"
 BOTH = pytest.mark.parametrize("capture", ["file", "pipe"])
@@ -80,7 +82,7 @@ def test_prompt_that_is_read_last_is_complete(
     assert printed(workspace) == FIVE_MEGABYTES
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @BOTH
 def test_prompt_that_is_never_read_blocks_nothing(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -89,7 +91,6 @@ def test_prompt_that_is_never_read_blocks_nothing(
     assert printed(workspace) == FIVE_MEGABYTES
 
 
-@pytest.mark.real
 def test_echoed_prompt_gives_no_signal(workspace: Workspace, nursery: Nursery) -> None:
     """The prompt contains the promise as an instruction; printing the prompt is no promise."""
     workspace.write("context.md", LINE * (FIVE_MEGABYTES // len(LINE.encode()) + 1))
@@ -99,7 +100,7 @@ def test_echoed_prompt_gives_no_signal(workspace: Workspace, nursery: Nursery) -
     assert (kept / "stdout.log").read_bytes() == (kept / "prompt.md").read_bytes()
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @BOTH
 def test_every_iteration_gets_the_prompt_from_its_start(
     workspace: Workspace, nursery: Nursery, capture: str

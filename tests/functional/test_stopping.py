@@ -36,7 +36,7 @@ def run_shell(workspace: Workspace, command: str, *before: str) -> subprocess.Co
 CAPTURES = pytest.mark.parametrize("capture", ["file", "pipe"])
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @CAPTURES
 def test_process_started_for_cleanup_gets_the_grace_too(workspace: Workspace, capture: str) -> None:
     cleaning = "trap 'sh -c \"sleep 0.3; echo ok > cleaned\"; echo status $?; exit' TERM"
@@ -49,7 +49,7 @@ def test_process_started_for_cleanup_gets_the_grace_too(workspace: Workspace, ca
     assert "status 0" in done.out
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_surviving_process_is_not_reported_as_stopped(workspace: Workspace) -> None:
     with frozen_cgroup() as group:
         freeze = f"echo $$ > {group}/cgroup.procs; echo FROZEN > {group}/freezer.state; sleep 60"
@@ -68,7 +68,7 @@ def test_surviving_process_is_not_reported_as_stopped(workspace: Workspace) -> N
     assert done.code == 0
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a mount namespace")
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare")
 def test_process_group_is_stopped_without_proc(workspace: Workspace) -> None:
@@ -93,7 +93,7 @@ def test_signal_to_rooda_and_the_agent_is_an_interruption(workspace: Workspace) 
     assert done.stderr.count("Received SIGTERM") == 1
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_lock_covers_the_working_folder_of_the_agent(workspace: Workspace) -> None:
     other = workspace.sibling("other")
     holding = other.agent("echo > up; while ! test -e go; do sleep 0.01; done")
@@ -109,7 +109,7 @@ def test_lock_covers_the_working_folder_of_the_agent(workspace: Workspace) -> No
     )
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_agent_that_starts_rooda_in_its_own_folder_gets_advice(workspace: Workspace) -> None:
     inner = f'"{ROODA}" work --ai-cmd true -n 1 2> inner.log; echo $? > inner.code'
     assert workspace.work(workspace.agent(inner), "-n", "1").code == 2
@@ -117,7 +117,7 @@ def test_agent_that_starts_rooda_in_its_own_folder_gets_advice(workspace: Worksp
     assert "You are inside of that run" in (workspace.path / "inner.log").read_text()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_each_keep_processes_flag_is_one_pattern(workspace: Workspace, nursery: Nursery) -> None:
     # The shell's child is called `sh` until it runs exec: only then the pattern matches it.
     named = "until grep -q ^sleep /proc/$(cat kept.pid)/cmdline; do sleep 0.01; done"
@@ -191,7 +191,7 @@ def test_process_stopped_by_the_agent_is_not_continued_by_fg(
 # -- other processes stay untouched ----------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_run_in_a_copy_of_the_work_tree_leaves_the_original_run_alone(
     workspace: Workspace,
 ) -> None:
@@ -207,7 +207,7 @@ def test_run_in_a_copy_of_the_work_tree_leaves_the_original_run_alone(
     assert (done.code, "An earlier run" in done.err) == (2, False)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_symlinked_transcript_makes_no_other_process_a_leftover(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -234,7 +234,7 @@ def test_symlinked_transcript_makes_no_other_process_a_leftover(
         nursery.clear()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_failed_start_keeps_the_note_of_leftovers(workspace: Workspace, nursery: Nursery) -> None:
     agent = workspace.agent("echo $PPID > warden.pid; echo $$ > agent.pid; exec sleep 600")
     running = workspace.start("work", "--ai-cmd", agent)
@@ -257,7 +257,7 @@ def test_failed_start_keeps_the_note_of_leftovers(workspace: Workspace, nursery:
         nursery.clear()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_success_counts_although_the_warden_is_killed_afterwards(workspace: Workspace) -> None:
     leftover = "import os, signal, time; warden = int(os.environ['WARDEN'])\n"
     leftover += "signal.signal(signal.SIGTERM, lambda *_: os.kill(warden, signal.SIGKILL))\n"
@@ -272,7 +272,7 @@ def test_success_counts_although_the_warden_is_killed_afterwards(workspace: Work
     assert done.code == 0
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_folder_in_place_of_the_ignore_file_leaks_no_descriptors(workspace: Workspace) -> None:
     count = "ls /proc/$(cat rooda.pid)/fd | wc -l >> counts"
     agent = workspace.agent(f"rm -rf .rooda/.gitignore; mkdir .rooda/.gitignore; {count}")

@@ -38,7 +38,7 @@ def notes(workspace: Workspace) -> Path:
 # -- before a run --------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_notes_are_in_the_next_prompt_once_and_kept_notes_in_every_prompt(
     workspace: Workspace, rooda: Rooda
 ) -> None:
@@ -73,7 +73,7 @@ def test_notes_are_in_the_next_prompt_once_and_kept_notes_in_every_prompt(
     assert rooda("tell", "--list").out == "No note waits.\n"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_note_before_the_first_run_needs_no_repository_and_no_record(
     workspace: Workspace,
 ) -> None:
@@ -84,7 +84,7 @@ def test_note_before_the_first_run_needs_no_repository_and_no_record(
     assert list(notes(workspace).iterdir()) == []
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_ralph_reads_the_note_at_the_end_of_its_prompt(workspace: Workspace) -> None:
     with ralph_work(workspace) as work:
         work.plan()
@@ -98,7 +98,7 @@ def test_ralph_reads_the_note_at_the_end_of_its_prompt(workspace: Workspace) -> 
 # -- during a run --------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_note_told_during_an_iteration_survives_an_agent_that_deletes_the_state_folder(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -127,7 +127,7 @@ def test_note_told_during_an_iteration_survives_an_agent_that_deletes_the_state_
     assert [file.read_text() for file in notes(workspace).iterdir()] == ["and go on"]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_note_for_an_agent_that_could_not_work_waits_for_one_that_can(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -246,7 +246,7 @@ def test_files_that_an_agent_plants_do_no_harm(workspace: Workspace, rooda: Rood
     assert sorted(elsewhere.iterdir()) == sorted([*before, elsewhere / name.format(6)])
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_notes_of_many_commands_at_once_are_all_there(workspace: Workspace) -> None:
     started = [workspace.start("tell", f"note {number}") for number in range(4)]
     assert [one.finish().code for one in started] == [0] * 4

@@ -13,6 +13,8 @@ from support.children import Nursery, until
 from support.screen import Screen
 from support.workspace import Workspace, alive, wait_for
 
+pytestmark = pytest.mark.real
+
 LIVE = "Iteration 1/1 · "
 WAITS = "echo $$ > agent.pid; while ! test -e go; do sleep 0.02; done"
 HANGS = "echo $$ > agent.pid; exec sleep 60"
@@ -38,7 +40,7 @@ def work(command: str, *args: str) -> tuple[str, ...]:
 # -- the live line -------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_live_line_appears_and_is_removed(workspace: Workspace, screen: Screen) -> None:
     screen.start(workspace, *work(workspace.agent(f"{WAITS}; {SUCCESS}")))
     screen.wait_for(f"{LIVE}agent · 0m00s · total 0s · no output yet")
@@ -59,7 +61,7 @@ def test_live_line_appears_and_is_removed(workspace: Workspace, screen: Screen) 
     ]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_live_line_shows_output_and_phase(workspace: Workspace, screen: Screen) -> None:
     body = f"echo 'OODA: ORIENT'; head -c 3000 /dev/zero; {WAITS}"
     screen.start(workspace, *work(workspace.agent(body)))
@@ -69,7 +71,7 @@ def test_live_line_shows_output_and_phase(workspace: Workspace, screen: Screen) 
     assert screen.finish() == 2
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_live_line_is_shown_only_on_an_interactive_terminal(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -105,7 +107,7 @@ def test_live_line_is_shown_only_on_an_interactive_terminal(
             screen.close()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_live_line_fits_a_narrow_terminal_when_output_goes_elsewhere(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -151,7 +153,7 @@ def test_ctrl_c_restores_the_terminal(
     assert LIVE not in "\n".join(screen.lines)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_ctrl_c_reaches_rooda_only(workspace: Workspace, screen: Screen) -> None:
     command = workspace.python_agent("""
 import os, signal, sys, time
@@ -174,14 +176,13 @@ while True:
     assert (workspace.path / "got").read_text() == "SIGTERM\n"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_agent_has_no_controlling_terminal(workspace: Workspace, screen: Screen) -> None:
     screen.start(workspace, *work(workspace.agent("echo garbage > /dev/tty")))
     assert screen.finish() == 2
     assert b"garbage" not in screen.sent
 
 
-@pytest.mark.real
 def test_closing_the_terminal_ends_the_run(
     workspace: Workspace, nursery: Nursery, screen: Screen
 ) -> None:
@@ -203,7 +204,7 @@ CONTROLS = [
 ]  # fmt: skip
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize("stream", [1, 2], ids=["stdout", "stderr"])
 @pytest.mark.parametrize("size", [99, 1], ids=["whole", "byte by byte"])
 def test_output_of_the_agent_never_controls_the_terminal(
@@ -224,7 +225,6 @@ put({stream}, b"the end")
     assert screen.sent.decode()  # valid UTF-8
 
 
-@pytest.mark.real
 def test_excerpt_and_command_of_a_failed_agent_do_not_control_the_terminal(
     workspace: Workspace, screen: Screen
 ) -> None:
@@ -235,7 +235,6 @@ def test_excerpt_and_command_of_a_failed_agent_do_not_control_the_terminal(
     assert not RAW.search(screen.sent.replace(b"\r\x1b[2K", b""))
 
 
-@pytest.mark.real
 def test_output_is_shown_while_the_agent_runs(workspace: Workspace, screen: Screen) -> None:
     body = f"echo a line; printf 'half a line'; {WAITS}; echo ' and the rest'; {SUCCESS}"
     screen.start(workspace, *work(workspace.agent(body), "--verbose"))
@@ -245,7 +244,6 @@ def test_output_is_shown_while_the_agent_runs(workspace: Workspace, screen: Scre
     assert "half a line and the rest" in screen.lines
 
 
-@pytest.mark.real
 def test_output_goes_to_stdout_and_logs_to_stderr(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(f"printf 'one\\ttab\\n'; printf two >&2; {SUCCESS}")
     done = nursery.start(workspace, *work(command, "--verbose")).finish()
@@ -258,7 +256,6 @@ def test_output_goes_to_stdout_and_logs_to_stderr(workspace: Workspace, nursery:
     assert not re.search("two|promise", done.err)
 
 
-@pytest.mark.real
 def test_output_is_hidden_without_verbose(workspace: Workspace, nursery: Nursery) -> None:
     """The log has only the headline: the first sentence of its closing words."""
     command = workspace.agent(f"echo The headline. One more sentence.; echo two >&2; {SUCCESS}")
@@ -267,7 +264,7 @@ def test_output_is_hidden_without_verbose(workspace: Workspace, nursery: Nursery
     assert not re.search("One|two|promise", done.err)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_log_line_starts_on_a_new_line_after_half_a_line_of_output(
     workspace: Workspace, screen: Screen
 ) -> None:
@@ -281,7 +278,7 @@ def test_log_line_starts_on_a_new_line_after_half_a_line_of_output(
 FLOOD = f"head -c 5000000 /dev/zero | tr '\\0' x; echo yes > drained; {SUCCESS}"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_reader_that_never_reads_does_not_block_the_run(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -291,7 +288,7 @@ def test_reader_that_never_reads_does_not_block_the_run(
     assert "AI signaled SUCCESS" in running.finish().err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_reader_that_closes_the_pipe_does_not_stop_the_run(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -307,7 +304,7 @@ def test_reader_that_closes_the_pipe_does_not_stop_the_run(
     assert not re.search("Traceback|Broken|Exception", done.err)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_log_reader_that_closes_the_pipe_does_not_stop_the_run(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -319,7 +316,7 @@ def test_log_reader_that_closes_the_pipe_does_not_stop_the_run(
     assert running.process.wait(20) == 0
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "closed", [">&-", "2>&-", "<&-", ">&- 2>&-", "<&- >&- 2>&-"], ids=lambda text: f"[{text}]"
 )
@@ -351,7 +348,7 @@ def writable(screen: Screen) -> bool:
     return bool(select.select([], [screen.slave], [], 0)[1])
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_full_terminal_does_not_delay_the_exit(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(f"echo $$ > {workspace.path}/$$.pid; yes")
     screens = [Screen() for _ in range(6)]  # the fill level differs from run to run
@@ -372,7 +369,7 @@ def test_full_terminal_does_not_delay_the_exit(workspace: Workspace, nursery: Nu
             screen.close()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_terminal_stopped_with_ctrl_s_does_not_delay_the_exit(
     workspace: Workspace, nursery: Nursery, screen: Screen
 ) -> None:
@@ -385,7 +382,7 @@ def test_terminal_stopped_with_ctrl_s_does_not_delay_the_exit(
     assert not alive(nursery.pid("agent"))
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_ctrl_s_does_not_stop_the_agent(workspace: Workspace, screen: Screen) -> None:
     command = workspace.agent(f"{WAITS}; {FLOOD}")
     process = screen.start(workspace, *work(command, "--verbose"))
@@ -397,7 +394,7 @@ def test_ctrl_s_does_not_stop_the_agent(workspace: Workspace, screen: Screen) ->
     assert (workspace.path / "drained").exists()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_final_lines_are_shown_after_a_flood(workspace: Workspace, screen: Screen) -> None:
     """A slow terminal still gets the final lines of an interrupted run."""
     flooded(workspace, screen)
@@ -408,7 +405,7 @@ def test_final_lines_are_shown_after_a_flood(workspace: Workspace, screen: Scree
     assert b"  Iteration timing: " in screen.sent
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_final_lines_reach_a_slow_reader(workspace: Workspace, nursery: Nursery) -> None:
     """As with `2>&1 | ssh ...`: a reader that still reads gets the final lines."""
     command = workspace.agent("echo $$ > agent.pid; yes")

@@ -26,8 +26,9 @@ from support.capturing import (
     studio_in,
 )
 from support.children import Nursery
+from support.finished import Finished
 from support.properties import examples
-from support.workspace import PROCEDURE, Finished, Workspace, kept_in
+from support.workspace import PROCEDURE, Workspace, kept_in
 
 MEGABYTE = 1024 * 1024
 TAG = b"<promise>SUCCESS</promise>"
@@ -252,7 +253,7 @@ def check_transcripts(studio: Studio, result: ProcessResult, limit: int, **sizes
     ]
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @BOTH_CAPTURES
 def test_head_and_tail_of_a_flood_stay_on_disk(studio: Studio, capture: Capture) -> None:
     limit, size = MEGABYTE, BLOCKS * 16384 * 16
@@ -268,7 +269,7 @@ def test_head_and_tail_of_a_flood_stay_on_disk(studio: Studio, capture: Capture)
     assert result.kept["stderr"] == KeptBytes(0, 0, 0)
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @BOTH_CAPTURES
 def test_two_floods_share_the_disk(studio: Studio, capture: Capture) -> None:
     limit, size = MEGABYTE, BLOCKS // 2 * 16384 * 16
@@ -279,7 +280,7 @@ def test_two_floods_share_the_disk(studio: Studio, capture: Capture) -> None:
     assert all(kept.bytes >= limit // 2 - BLOCK for kept in result.kept.values())
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @BOTH_CAPTURES
 def test_flood_leaves_room_for_the_other_stream(studio: Studio, capture: Capture) -> None:
     body = flood(BLOCKS, 2) + "os.write(1, counted(0, 1000))"
@@ -290,7 +291,7 @@ def test_flood_leaves_room_for_the_other_stream(studio: Studio, capture: Capture
     assert result.kept["stdout"].is_whole
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_flood_through_pipes_is_always_within_the_limit(studio: Studio) -> None:
     most = 0
 
@@ -305,7 +306,7 @@ def test_flood_through_pipes_is_always_within_the_limit(studio: Studio) -> None:
     assert most <= 4 * MEGABYTE
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @BOTH_CAPTURES
 def test_trimmed_transcript_is_reported(
     workspace: Workspace, nursery: Nursery, capture: Capture
@@ -353,7 +354,7 @@ SMALL = ("tmpfs", "size=2m")
 FLOOD_AND_SUCCESS = flood(BLOCKS, 1) + f"print({TAG.decode()!r}, flush=True)"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_pipe_transcript_ends_at_the_limit_on_a_disk_without_holes(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -369,7 +370,7 @@ def test_pipe_transcript_ends_at_the_limit_on_a_disk_without_holes(
     assert NO_HOLES in warnings[0]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_file_transcript_is_cut_to_the_limit_on_a_disk_without_holes(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -384,7 +385,7 @@ def test_file_transcript_is_cut_to_the_limit_on_a_disk_without_holes(
     assert NO_HOLES in warnings[0]
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @BOTH_CAPTURES
 def test_short_transcript_needs_no_holes(
     workspace: Workspace, nursery: Nursery, capture: Capture
@@ -396,7 +397,7 @@ def test_short_transcript_needs_no_holes(
     assert kept_on_disk(workspace) == b"hello\n" + TAG + b"\n"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_disk_of_unknown_size_is_not_reported_as_full(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -405,7 +406,7 @@ def test_disk_of_unknown_size_is_not_reported_as_full(
     assert "space left" not in done.err
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_pipe_capture_keeps_the_outcome_on_a_full_disk(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -421,7 +422,7 @@ def test_pipe_capture_keeps_the_outcome_on_a_full_disk(
     assert "No space left on device" in warnings[0]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_file_capture_fails_the_iteration_cleanly_on_a_full_disk(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -435,7 +436,7 @@ def test_file_capture_fails_the_iteration_cleanly_on_a_full_disk(
     assert kept == counted(len(kept))
 
 
-@pytest.mark.real
+@pytest.mark.long
 @BOTH_CAPTURES
 def test_agent_that_fills_its_disk(
     workspace: Workspace, nursery: Nursery, capture: Capture
@@ -537,7 +538,7 @@ def test_deleted_transcript_is_still_followed(studio: Studio, capture: Capture) 
     assert not (studio.folder / ".rooda").exists()
 
 
-@pytest.mark.real
+@pytest.mark.long
 @BOTH_CAPTURES
 def test_promise_counts_although_the_transcript_was_deleted(
     workspace: Workspace, nursery: Nursery, capture: Capture
@@ -586,7 +587,7 @@ def test_line_is_shown_within_100_ms(
     assert statistics.median(delays(workspace, nursery, capture)) < 0.1
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_line_is_shown_within_100_ms_without_inotify(
     workspace: Workspace, nursery: Nursery
 ) -> None:

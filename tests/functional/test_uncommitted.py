@@ -10,6 +10,8 @@ from support.gitwork import GitWork, git_work
 from support.ralphs import COMPLETE, ralph_work
 from support.workspace import Workspace, wait_for
 
+pytestmark = pytest.mark.real
+
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 
 
@@ -24,7 +26,6 @@ def committed(work: GitWork, commit: str = "HEAD") -> list[str]:
     return work.git("show", "--format=", "--name-only", commit).split()
 
 
-@pytest.mark.real
 def test_run_with_commit_does_not_start_while_tracked_files_have_changes(work: GitWork) -> None:
     work.write("README", "half done\n")
     agent = work.agents("touch new")
@@ -41,7 +42,6 @@ def test_run_with_commit_does_not_start_while_tracked_files_have_changes(work: G
     assert work.work(agent, "--dry-run").code == 0, "the agent's own commits are its own affair"
 
 
-@pytest.mark.real
 def test_changed_files_are_committed_if_the_user_says_so(work: GitWork) -> None:
     work.write("README", "half done\n")
     work.write("notes", "mine\n")
@@ -50,7 +50,6 @@ def test_changed_files_are_committed_if_the_user_says_so(work: GitWork) -> None:
     assert committed(work) == ["README", "new"]
 
 
-@pytest.mark.real
 def test_untracked_files_of_the_user_stay_out_of_commits_until_the_agent_changes_them(
     work: GitWork,
 ) -> None:
@@ -75,7 +74,6 @@ def test_untracked_files_of_the_user_stay_out_of_commits_until_the_agent_changes
     assert left == ["notes", "touched", "vendored/", "ü\n"]
 
 
-@pytest.mark.real
 def test_resumed_run_knows_the_untracked_files_of_its_start_and_accepts_changed_ones(
     work: GitWork,
 ) -> None:
@@ -156,7 +154,6 @@ def test_what_the_user_does_in_a_pause_stays_out_of_commits(work: GitWork, pause
     assert work.git("status", "--porcelain") == '?? "my notes"', "the rest is the run's"
 
 
-@pytest.mark.real
 def test_new_files_of_a_pause_stay_out_of_commits(work: GitWork) -> None:
     paused(work)
     (work.path / "a").touch()  # the content is the same
@@ -165,7 +162,6 @@ def test_new_files_of_a_pause_stay_out_of_commits(work: GitWork) -> None:
     assert committed(work) == ["a", "new"], "what the interrupted iteration left is the run's"
 
 
-@pytest.mark.real
 def test_tracked_files_that_changed_in_a_pause_stop_the_resumed_run(work: GitWork) -> None:
     paused(work)
     work.write("README", "half done\n")
@@ -182,7 +178,6 @@ def test_tracked_files_that_changed_in_a_pause_stop_the_resumed_run(work: GitWor
     assert committed(work) == ["a", "new"]
 
 
-@pytest.mark.real
 def test_after_a_kill_all_uncommitted_files_are_the_users_unless_they_say_otherwise(
     work: GitWork,
 ) -> None:
@@ -198,7 +193,6 @@ def test_after_a_kill_all_uncommitted_files_are_the_users_unless_they_say_otherw
     assert committed(work) == ["a", "new", "notes"]
 
 
-@pytest.mark.real
 def test_ralph_commits_everything_as_git_add_does(workspace: Workspace) -> None:
     with ralph_work(workspace) as work:
         work.agent_does(f"touch new; echo a plan > .ralph/implementation_plan.md; {COMPLETE}")
@@ -208,7 +202,7 @@ def test_ralph_commits_everything_as_git_add_does(workspace: Workspace) -> None:
         assert {"README", "new", "notes"} <= set(committed(work))
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_commit_names_the_failed_iterations_whose_work_it_contains(work: GitWork) -> None:
     agent = work.agents("touch one; exit 1", "exit 1", "touch three; exit 1", "echo Four is done.")
     assert work.work(agent, "-n", "4", "--commit", "--failure-threshold", "9").code == 2
@@ -238,7 +232,6 @@ def test_commit_names_the_failed_iterations_whose_work_it_contains(work: GitWork
     assert iterations[0]["held_in"] == work.git("rev-parse", "HEAD")
 
 
-@pytest.mark.real
 def test_commit_does_not_name_failed_work_that_the_user_has_committed(work: GitWork) -> None:
     agent = work.agents("touch one; exit 1", "touch two")
     assert work.work(agent, "-n", "2", "--commit", "--failure-threshold", "1").code == 1
@@ -270,7 +263,7 @@ LEFTOVERS = {
 }
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("case", LEFTOVERS)
 def test_commit_names_only_failed_work_that_it_contains(work: GitWork, case: str) -> None:
     bodies, words = LEFTOVERS[case]

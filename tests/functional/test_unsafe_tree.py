@@ -88,7 +88,7 @@ def test_link_in_place_of_the_agent_shows_no_folder_of_the_user(work: GitWork) -
 SECRET = "PRIVATE-KEY-4711"
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("way", ["prompt", "context", "folder", "record", "loop"])
 def test_link_in_place_of_a_prompt_file_gives_the_agent_no_file_of_the_user(
     work: GitWork, way: str
@@ -126,7 +126,7 @@ def test_link_in_place_of_a_prompt_file_gives_the_agent_no_file_of_the_user(
     assert "which the sandbox does not show" in again.err, "the next run is refused at its start"
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("flag", ["--working-dir", "--sandbox-readable", "--sandbox-writable"])
 def test_link_in_place_of_a_folder_of_the_sandbox_shows_no_folder_of_the_user(
     work: GitWork, flag: str
@@ -150,6 +150,7 @@ def test_link_in_place_of_a_folder_of_the_sandbox_shows_no_folder_of_the_user(
     assert not (work.path / "got.txt").exists()
 
 
+@pytest.mark.real
 def test_link_in_a_writable_folder_that_was_named_by_a_link_gives_no_file_of_the_user(
     work: GitWork,
 ) -> None:
@@ -169,6 +170,7 @@ def test_link_in_a_writable_folder_that_was_named_by_a_link_gives_no_file_of_the
     assert SECRET not in got
 
 
+@pytest.mark.real
 def test_key_in_the_command_of_the_sandbox_is_not_printed(work: GitWork) -> None:
     command = f"env --api-key {SECRET}"
     flags = ("--sandbox", "command", "--sandbox-command", command, "--dry-run")

@@ -36,6 +36,7 @@ def work(workspace: Workspace) -> Iterator[GitWork]:
         yield found
 
 
+@pytest.mark.long
 def test_failing_check_overrides_success_and_its_output_is_in_the_next_prompt(
     work: GitWork,
 ) -> None:
@@ -57,6 +58,7 @@ def test_failing_check_overrides_success_and_its_output_is_in_the_next_prompt(
     assert headings[:4] == ["# OODA Loop Iteration", "## CONTEXT", "## FEEDBACK", "## OBSERVE"]
 
 
+@pytest.mark.long
 def test_words_that_a_tool_forges_in_the_output_file_do_not_override_the_check(
     work: GitWork,
 ) -> None:
@@ -88,6 +90,7 @@ def test_iteration_that_already_failed_is_not_checked(work: GitWork) -> None:
     assert [one["kind"] for one in work.record()] == ["exit", "signal", None]
 
 
+@pytest.mark.long
 def test_failing_checks_count_toward_the_failure_threshold(work: GitWork) -> None:
     check = ("--verify", "no-such-command-at-all", "--no-verify-baseline")
     done = work.work(work.agents(SUCCESS), *check)
@@ -96,6 +99,7 @@ def test_failing_checks_count_toward_the_failure_threshold(work: GitWork) -> Non
     assert [one["verify"]["exit_code"] for one in work.record()] == [127] * 3
 
 
+@pytest.mark.long
 def test_variable_sets_the_check_and_the_flag_unsets_it(work: GitWork) -> None:
     variable = {"ROODA_LOOP_VERIFY": "exit 5"}
     assert work.work(work.agent(SUCCESS), "-n", "1", env=variable).code == 2
@@ -103,6 +107,7 @@ def test_variable_sets_the_check_and_the_flag_unsets_it(work: GitWork) -> None:
     assert work.work(work.agent(SUCCESS), "-n", "1", "--verify", "none", env=variable).code == 0
 
 
+@pytest.mark.long
 def test_results_in_the_output_of_the_check_are_read(work: GitWork) -> None:
     work.marker("report").write_text(PYTEST)
     work.settings(verify=f"cat {work.marker('report')}; false")
@@ -115,6 +120,7 @@ def test_results_in_the_output_of_the_check_are_read(work: GitWork) -> None:
     assert result["progress_detected"] is True
 
 
+@pytest.mark.long
 def test_check_with_a_flood_of_output_and_an_orphan_does_no_harm(work: GitWork) -> None:
     """The check has an empty standard input. Its output cannot forge a heading of the prompt."""
     left = work.script("left-behind", f"echo $$ > {work.marker('left.pid')}; sleep 60")

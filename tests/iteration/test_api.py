@@ -371,6 +371,7 @@ def test_what_the_caller_changes_between_iterations_is_not_the_agents(
     assert (found.files_created, found.progress_detected) == ((), False)
 
 
+@pytest.mark.real
 def test_disabled_measurements_are_skipped(tmp_path: Path, shell: CommandSession) -> None:
     executor = IterationExecutor(config(tmp_path, track_file_changes=False, parse_tests=False))
     script = "echo > new; echo '===== 2 passed in 0.10s ====='"

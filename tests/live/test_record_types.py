@@ -31,7 +31,7 @@ for one in readers:
 """
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("start", range(3))
 def test_threads_that_read_at_the_same_moment_do_not_crash(start: int) -> None:
     done = subprocess.run(

@@ -299,7 +299,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.real
+@pytest.mark.long
 @each_row("unit", HOSTILE.values(), ids=HOSTILE.keys())
 @each_row("words", [WORDS, LAST_LINE], ids=["anywhere", "last-line"])
 def test_ten_hostile_megabytes_are_scanned_in_time(unit: bytes, words: Words) -> None:

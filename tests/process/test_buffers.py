@@ -62,7 +62,7 @@ def test_reading_the_tail_between_appends_changes_nothing() -> None:
         assert buffer.captured().tail == STREAM[: start + 50_000][-1024:]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_single_bytes_cost_little_more_memory_than_the_limit() -> None:
     limit, printed = 30_000, 120_000
     buffer = TailBuffer(limit)

@@ -27,6 +27,8 @@ from support.children import Nursery, until
 from support.clocks import CPU, DURATION, FIRST, GRACE, IDLE, ITERATION
 from support.workspace import Workspace, alive
 
+pytestmark = pytest.mark.real
+
 # -- real programs -------------------------------------------------------------------------
 
 
@@ -83,7 +85,6 @@ def after_output(act: Callable[[], None]) -> Listener:
     return listen
 
 
-@pytest.mark.real
 @BOTH_CAPTURES
 def test_first_output_timeout_stops_a_silent_program(bench: Bench, capture: Capture) -> None:
     clock = Clock("first_output_timeout", 0.3, Since.FIRST_OUTPUT)
@@ -120,7 +121,6 @@ def idle(limit: float = 0.5) -> tuple[Clock, ...]:
     return (Clock("idle_timeout", limit, Since.ACTIVITY),)
 
 
-@pytest.mark.real
 @BOTH_CAPTURES
 def test_sleeping_program_is_idle(bench: Bench, capture: Capture) -> None:
     result = bench.studio.python(SLEEPS, capture, clocks=idle())
@@ -131,7 +131,6 @@ def test_sleeping_program_is_idle(bench: Bench, capture: Capture) -> None:
     assert not alive(bench.studio.pid)
 
 
-@pytest.mark.real
 def test_program_that_printed_and_then_sleeps_is_idle(bench: Bench) -> None:
     body = f"import os; os.write(1, b'hello')\n{SLEEPS}"
     result = bench.studio.python(body, "pipe", clocks=idle(1.5))
@@ -141,7 +140,6 @@ def test_program_that_printed_and_then_sleeps_is_idle(bench: Bench) -> None:
     assert result.exit.evidence.endswith("; no file changed")
 
 
-@pytest.mark.real
 def test_stopped_program_is_idle(bench: Bench) -> None:
     body = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
     result = bench.studio.python(body, "file", clocks=idle())
@@ -149,7 +147,6 @@ def test_stopped_program_is_idle(bench: Bench) -> None:
     assert (result.exit.clock, result.exit.after) == ("idle_timeout", 0.5)
 
 
-@pytest.mark.real
 def test_idle_time_starts_when_the_cpu_work_ends(bench: Bench) -> None:
     body = f"import time\nwhile time.process_time() < 0.8: pass\n{SLEEPS}"
     result = bench.studio.python(body, "file", clocks=idle())
@@ -159,7 +156,7 @@ def test_idle_time_starts_when_the_cpu_work_ends(bench: Bench) -> None:
     assert result.exit.evidence == NOTHING
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_busy_silent_program_is_not_idle(bench: Bench) -> None:
     body = "import time\nwhile time.process_time() < 1.2: pass\nraise SystemExit(3)"
     result = bench.studio.python(body, "file", clocks=idle())
@@ -189,7 +186,7 @@ raise SystemExit(3)
 """
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind",
     [pytest.param(kind, marks=[] if kind == "orphans" else pytest.mark.long) for kind in WORKERS],
@@ -201,7 +198,6 @@ def test_short_lived_grandchildren_count_as_activity(bench: Bench, kind: str) ->
     assert result.duration > 1
 
 
-@pytest.mark.real
 def test_program_that_prints_regularly_is_not_idle(bench: Bench) -> None:
     body = """
 import os, time
@@ -244,7 +240,6 @@ def changing(bench: Bench, change: Callable[[int], None]) -> ProcessResult:
         )
 
 
-@pytest.mark.real
 def test_changed_file_in_the_work_tree_counts_as_activity(bench: Bench) -> None:
     def write(n: int) -> None:
         (bench.folder / "work" / "deep" / "down" / "notes").write_text(str(n))
@@ -252,7 +247,6 @@ def test_changed_file_in_the_work_tree_counts_as_activity(bench: Bench) -> None:
     assert changing(bench, write).exit == Exited(3)
 
 
-@pytest.mark.real
 def test_created_and_deleted_files_in_the_work_tree_count_as_activity(bench: Bench) -> None:
     def come_and_go(n: int) -> None:
         (bench.folder / "work" / "deep" / str(n)).touch()
@@ -261,7 +255,6 @@ def test_created_and_deleted_files_in_the_work_tree_count_as_activity(bench: Ben
     assert changing(bench, come_and_go).exit == Exited(3)
 
 
-@pytest.mark.real
 def test_files_written_by_rooda_do_not_count_as_activity(bench: Bench) -> None:
     def write(n: int) -> None:
         kept = bench.folder / "work" / STATE_FOLDER / place_of("run", 1)
@@ -319,14 +312,12 @@ def test_program_that_hangs_after_its_result_is_stopped_and_the_result_counts(
     assert not alive(bench.studio.pid)
 
 
-@pytest.mark.real
 def test_hang_after_a_result_without_signal_is_no_failure(bench: Bench) -> None:
     result = bench.studio.sh("exec sleep 60", "file", clocks=grace(0.2), result_is_in=lambda: True)
     assert result.exit == HungAfterResult("result_grace", 0.2)
     assert judged(result) == Outcome(Verdict.CONTINUE)
 
 
-@pytest.mark.real
 def test_hang_after_a_failure_signal_is_a_failure(bench: Bench) -> None:
     printed: list[bool] = []
     result = bench.studio.sh(
@@ -341,13 +332,11 @@ def test_hang_after_a_failure_signal_is_a_failure(bench: Bench) -> None:
     assert judged(result).kind is FailureKind.SIGNAL
 
 
-@pytest.mark.real
 def test_program_that_exits_within_result_grace_keeps_its_exit_code(bench: Bench) -> None:
     result = bench.studio.sh("exit 7", "file", clocks=grace(30), result_is_in=lambda: True)
     assert result.exit == Exited(7)
 
 
-@pytest.mark.real
 def test_result_grace_does_not_start_without_a_result(bench: Bench) -> None:
     def listen(event: Event) -> None:
         if isinstance(event, Output):
@@ -360,7 +349,6 @@ def test_result_grace_does_not_start_without_a_result(bench: Bench) -> None:
     assert result.exit == Exited(3)
 
 
-@pytest.mark.real
 @pytest.mark.parametrize(
     "other",
     [
@@ -422,7 +410,6 @@ def test_of_several_expired_clocks_the_earliest_is_reported(
     assert bench.clock_expired().clock == name
 
 
-@pytest.mark.real
 def test_machine_sleep_is_reported_and_no_clock_counts_it(bench: Bench) -> None:
     def listen(event: Event) -> None:
         if isinstance(event, Output):
@@ -443,7 +430,6 @@ def test_machine_sleep_is_reported_and_no_clock_counts_it(bench: Bench) -> None:
 HANGS = "echo $$ > agent.pid; exec sleep 60"
 
 
-@pytest.mark.real
 def test_max_duration_ends_the_run_during_an_iteration(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -479,7 +465,6 @@ def between_iterations(workspace: Workspace, nursery: Nursery, last: str) -> lis
     return [*done.log, str(done.code)]
 
 
-@pytest.mark.real
 def test_max_duration_ends_the_run_between_iterations(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -490,7 +475,6 @@ def test_max_duration_ends_the_run_between_iterations(
     assert not any("clock=" in line for line in log)
 
 
-@pytest.mark.real
 def test_success_in_the_last_iteration_wins_over_max_duration(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -499,7 +483,6 @@ def test_success_in_the_last_iteration_wins_over_max_duration(
     assert log[-1].startswith("Completed: AI signaled SUCCESS")
 
 
-@pytest.mark.real
 def test_max_duration_is_reported_as_aborted_in_json(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -512,7 +495,6 @@ def test_max_duration_is_reported_as_aborted_in_json(
     assert last["rule"] == "max-duration"
 
 
-@pytest.mark.real
 def test_max_duration_counts_all_iterations(workspace: Workspace, nursery: Nursery) -> None:
     assert nursery.folder == workspace.path
     command = workspace.agents("sleep 1.2")
@@ -544,7 +526,6 @@ def test_expiry_names_its_clock_and_the_evidence(
     assert words in expiry
 
 
-@pytest.mark.real
 def test_success_before_a_timeout_does_not_count(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(f"{SAYS}; {HANGS}")
     done = workspace.work(command, "--max-duration", "3")

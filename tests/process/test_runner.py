@@ -389,6 +389,7 @@ def test_timeout_sends_sigterm_first(stage: Stage) -> None:
     assert not alive(stage.pid)
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("stream", [1, 2])
 def test_timeout_expires_during_a_flood_of_output(stage: Stage, stream: int) -> None:
     body = f"trap '' TERM; yes >&{stream}"
@@ -489,6 +490,7 @@ def test_background_process_is_stopped_after_a_crash(stage: Stage, nursery: Nurs
     assert not alive(nursery.pid("left"))
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("doing", ["time.sleep(60)", "[os.write(1, b'x' * 9999) for _ in I]"])
 def test_runner_does_not_wait_for_a_process_of_another_session_that_holds_the_pipes(
     stage: Stage, nursery: Nursery, doing: str

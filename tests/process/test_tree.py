@@ -314,7 +314,7 @@ IS_SLEEP = "until grep -q ^sleep /proc/$!/cmdline || [ ! -e /proc/self ]; do sle
 OTHER = f"setsid sleep 600 > /dev/null 2>&1 & echo $! > other.pid; {IS_SLEEP}"
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @BOTH_CAPTURES
 def test_kept_daemon_and_its_child_survive_while_others_are_stopped(
     workspace: Workspace, nursery: Nursery, capture: Capture
@@ -457,7 +457,7 @@ def left(folder: Path) -> int:
     return int(wait_for(folder / "left.pid"))
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @KINDS
 def test_sweep_stops_background_processes_after_a_clean_exit(studio: Studio, kind: str) -> None:
     body = f"{CHILDREN[kind]} {READY} echo done; exit 3"

@@ -7,8 +7,9 @@ import pytest
 
 from rooda.prompts.compose import assemble
 from rooda.prompts.parts import Context, Part, TextPart
+from support.finished import Finished
 from support.surface import PHASES, TAG, plan, planned, procedure
-from support.workspace import Finished, Workspace
+from support.workspace import Workspace
 
 ROOT = os.geteuid() == 0
 not_as_root = pytest.mark.skipif(ROOT, reason="root may read everything")
@@ -367,7 +368,7 @@ def test_edited_prompt_and_context_files_apply_to_the_next_iteration(
     assert section(second, "CONTEXT") == "Source: TASK.md\n\nnew task"
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "change,words",
     [

@@ -10,8 +10,9 @@ import pytest
 
 from real_agents.programs import KEY_NAME, Program, environment
 from real_agents.scripted_api import ScriptedApi
+from support.finished import Finished
 from support.recorded import asked
-from support.workspace import Finished, Running, Workspace
+from support.workspace import Running, Workspace
 
 # A program usually starts within seconds, but takes longer on a busy machine.
 _RUN_TIMEOUT = 100.0

@@ -17,17 +17,15 @@ _HERE = Path(__file__).parent
 _WANTED = os.environ.get("ROODA_REAL_AGENTS") == "1"
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker."""
-    config.addinivalue_line("markers", "agents: runs a real agent program; `make test-agents`")
+if not _WANTED:  # `make test-agents` wants them; the programs need much disk space
+    collect_ignore_glob = ["test_*.py"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip these tests except in `make test-agents`, because the agents need much disk space."""
+    """Put these tests into the second ring, because they start programs."""
     for item in items:
         if _HERE in item.path.parents:
-            item.add_marker(pytest.mark.agents)
-            item.add_marker(pytest.mark.skipif(not _WANTED, reason="run by `make test-agents`"))
+            item.add_marker("real")
 
 
 @pytest.fixture(params=[*PROGRAMS, *(name + SANDBOXED for name in PROGRAMS)])

@@ -537,7 +537,7 @@ def test_store_that_was_corrupt_before_the_run_is_put_aside(bench: Bench, damage
     assert os.path.lexists(bench.folder / "rooda.db.broken-1")
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("was_killed", [True, False], ids=["killed", "closed"])
 def test_leftover_wal_of_a_deleted_database_does_no_harm(bench: Bench, *, was_killed: bool) -> None:
     # Readers leave a WAL, too.
@@ -675,7 +675,7 @@ LEFT = {
 }
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("left", LEFT)
 def test_record_can_be_read_without_write_permission(workspace: Workspace, left: str) -> None:
     runs, numbers, is_same = in_a_child(
@@ -1066,7 +1066,7 @@ def test_json_of_too_many_parts_is_not_read(bench: Bench) -> None:
     assert [row.run for row in bench.reader.runs()] == [EARLIER]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_million_runs_are_read_in_part(bench: Bench) -> None:
     bench.store_in_use().close()
     numbers = ENDLESS.replace("FROM n)", "FROM n WHERE x < 1000000)")

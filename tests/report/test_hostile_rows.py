@@ -70,7 +70,7 @@ WAITS = st.builds(
 )
 
 
-@pytest.mark.real
+@pytest.mark.long
 @examples(
     60,
     phases=[Phase.explicit, Phase.generate],  # to make it smaller would take minutes

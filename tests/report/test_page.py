@@ -320,7 +320,7 @@ def test_proof_names_the_commit_of_an_agent_that_commits(tmp_path: Path) -> None
     assert "not committed" in Page(text_of(summary(night(), row), tmp_path)).text
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.skipif(browser() is None, reason="no Chromium on this machine")
 def test_a_record_full_of_hostile_texts_in_a_browser(tmp_path: Path) -> None:
     page = tmp_path / "page.html"

@@ -6,9 +6,10 @@ import sys
 
 import pytest
 
+from support.finished import Finished
 from support.recorded import SUCCESS, versioned
 from support.sandboxes import require_bwrap
-from support.workspace import Finished, Workspace
+from support.workspace import Workspace
 
 pytestmark = [
     pytest.mark.real,
@@ -97,6 +98,7 @@ def test_interpreter_and_certificates_of_the_user_are_there(workspace: Workspace
     assert done.code == 0, done.err
 
 
+@pytest.mark.real(rows=1)
 @pytest.mark.skipif(os.geteuid() != 0, reason="claude refuses only root")
 @pytest.mark.parametrize("kind,topics", [("bwrap", []), ("none", ["root"])])
 def test_doctor_knows_that_claude_runs_as_root_in_a_sandbox(

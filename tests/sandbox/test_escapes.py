@@ -166,7 +166,7 @@ CHECKS: tuple[Callable[[World], None], ...] = (
 )
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.parametrize("user", ["root", "user"])
 def test_hostile_agent_gets_nothing_out_of_the_sandbox(user: str) -> None:
     """One world for all checks: it takes seconds to make one."""

@@ -44,7 +44,7 @@ def within(seconds: float) -> tuple[Clock, ...]:
     return (Clock("timeout", seconds, Since.START, seconds),)
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "script,code", [("exit 0", 0), ("exit 1", 1), ("exit 127", 127), ("kill -SEGV $$", 139)]
 )

@@ -72,7 +72,7 @@ HARMLESS = {
 }
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("script", HARMLESS.values(), ids=HARMLESS.keys())
 def test_ordinary_work_is_no_finding(repo: Repo, script: str) -> None:
     assert after(repo, script) == []
@@ -167,7 +167,7 @@ REMOVED = {
 }
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("finding,script,name", REMOVED.values(), ids=REMOVED.keys())
 def test_planted_file_is_moved_into_the_record(
     repo: Repo, finding: Finding, script: str, name: str
@@ -230,7 +230,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("finding,script,name", REFUSED.values(), ids=REFUSED.keys())
 def test_changed_file_is_refused_and_stays(
     repo: Repo, finding: Finding, script: str, name: str
@@ -270,7 +270,7 @@ GIT_SETTINGS = {
 }
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "finding,action,script,name", GIT_SETTINGS.values(), ids=GIT_SETTINGS.keys()
 )
@@ -294,7 +294,7 @@ NESTED = {
 }
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("script,name", NESTED.values(), ids=NESTED.keys())
 def test_unsafe_repository_is_excluded_from_git_and_reported_once(
     repo: Repo, script: str, name: str
@@ -410,7 +410,7 @@ def test_links_are_not_followed(repo: Repo) -> None:
     assert (outside / ".mcp.json").read_text() == "x"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_hundred_thousand_files_take_seconds(tmp_path: Path) -> None:
     for number in range(1000):
         folder = tmp_path / "tree" / f"{number // 50}" / f"{number}"

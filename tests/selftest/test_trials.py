@@ -188,7 +188,7 @@ def test_trials_find_out_that_a_careless_rooda_breaks_the_promises(
     assert "destroyed: good" in rows["destroys work"].found, "there was no second iteration"
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_trials_of_the_sandbox_find_out_that_there_is_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -248,7 +248,7 @@ def test_trial_without_its_agent_is_an_error_with_what_rooda_said(
     assert "cannot start" in one.found
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("error", [ValueError("a bug"), TrialFailed("a bug"), OSError("a bug")])
 def test_trial_that_crashes_is_a_row_and_the_others_go_on(error: Exception) -> None:
     def crash(_: Scratch) -> Evidence:

@@ -20,7 +20,8 @@ from pathlib import Path
 import pytest
 
 from support.children import until
-from support.workspace import FLOOR, Finished, Workspace, alive
+from support.finished import Finished
+from support.workspace import FLOOR, Workspace, alive
 
 
 def agent_by_turns(workspace: Workspace, *bodies: str) -> str:

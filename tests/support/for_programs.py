@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from support.workspace import Finished, Workspace
+from support.finished import Finished
+from support.workspace import Workspace
 
 WORKS = "echo more >> work.txt"
 

@@ -15,7 +15,8 @@ from typing import Any
 
 from rooda.record.json_objects import iteration_object, last_attempts, run_object
 from rooda.record.record_reader import RecordReader
-from support.workspace import PROCEDURE, Finished, Running, Workspace
+from support.finished import Finished
+from support.workspace import PROCEDURE, Running, Workspace
 
 _USER = """\
 [user]

@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import io
 import os
 import signal
 import sys
@@ -10,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import IO, Any
 
 import pytest
 
@@ -41,8 +40,7 @@ def run_in_process(
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         with _standard_streams(stdin, out.fileno(), err.fileno()), _own_state(folder, environ):
             code = _code(name, arguments)
-        printed = [_content(file) for file in (out, err)]
-    return Finished(code, *printed, time.monotonic() - started)
+        return Finished(code, _content(out), _content(err), time.monotonic() - started)
 
 
 def _code(name: str, arguments: Sequence[str]) -> int:
@@ -52,12 +50,10 @@ def _code(name: str, arguments: Sequence[str]) -> int:
         return end.code if isinstance(end.code, int) else int(bool(end.code))
 
 
-def _content(file: "tempfile._TemporaryFileWrapper[bytes] | io.BufferedRandom") -> str:
+def _content(file: IO[bytes]) -> str:
     file.seek(0)
-    # As `subprocess` reads text: with "\n" at the end of each line.
-    return io.TextIOWrapper(
-        io.BytesIO(file.read()), encoding="utf-8", errors="surrogateescape"
-    ).read()
+    text = file.read().decode(errors="surrogateescape")
+    return text.replace("\r\n", "\n").replace("\r", "\n")  # as `subprocess` reads text
 
 
 @contextlib.contextmanager
@@ -85,7 +81,7 @@ def _standard_streams(stdin: str, out: int, err: int) -> Iterator[None]:
                     stream.close()
 
 
-def _stream(number: int) -> TextIO:
+def _stream(number: int) -> IO[Any]:
     errors = "backslashreplace" if number == 2 else "surrogateescape"  # as Python does
     mode = "w" if number else "r"
     return open(number, mode, encoding="utf-8", errors=errors, closefd=False)

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from rooda.ralph import skeleton
 from support import rings
+from support.finished import Finished
 from support.gitwork import GitWork, git_work
 from support.in_process import run_in_process
-from support.workspace import Finished, Running, Workspace
+from support.workspace import Running, Workspace
 
 RALPH = Path(sysconfig.get_path("scripts")) / "ralph"
 COMPLETE = "echo '<promise>COMPLETE</promise>'"

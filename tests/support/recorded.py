@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from support.workspace import PROCEDURE, Finished, Workspace
+from support.finished import Finished
+from support.workspace import PROCEDURE, Workspace
 
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 HANGS = "echo $$ > agent.pid; exec sleep 60"

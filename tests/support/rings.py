@@ -5,6 +5,7 @@ one with `long` to the third.
 """
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,13 @@ from pathlib import Path
 import pytest
 
 MARKERS = ("real", "long")  # of the second and the third ring
+RINGS = {
+    "first": "not real and not long",
+    "real": "real and not long",
+    "sample": "sample",
+    "long": "long",
+    "all": "",
+}
 _STARTS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system"}
 
 
@@ -43,6 +51,18 @@ def _program(argv: object) -> str:
 
 _GUARD = _Guard()
 sys.addaudithook(_GUARD)
+
+
+_WHOLE = re.compile(r"^pytestmark = (?:\[\s*)?pytest\.mark\.(\w+)", re.MULTILINE)
+
+
+def has_none_of(ring: str, module: str) -> bool:
+    """Return whether a module has no test of the ring, by its text: to import it takes time."""
+    if ring == "first":
+        found = _WHOLE.search(module)
+        return found is not None and found[1] in MARKERS
+    words = {"real": ("mark.real",), "sample": ("mark.sample",), "long": ("long", "rows=")}
+    return ring in words and not any(word in module for word in words[ring])
 
 
 def left_out(rows: Sequence[pytest.Item], number: int) -> list[pytest.Item]:

@@ -157,7 +157,7 @@ DECORATIONS: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.real
+@pytest.mark.long
 @each_row("name", DECORATIONS)
 def test_decorations_of_agents_and_log_viewers_do_not_change_the_counts(name: str) -> None:
     for output in printed_outputs():
@@ -306,7 +306,7 @@ def test_details_of_a_replaced_run_are_dropped() -> None:
 # -- truncated outputs -----------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_truncated_output_raises_no_error() -> None:
     for output in printed_outputs():
         text = output.text

@@ -97,14 +97,14 @@ HOSTILE = {
 }
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @each_row("kind", HOSTILE)
 def test_all_parsers_together_read_hostile_output_in_linear_time(kind: str) -> None:
     assert_linear(reading(HOSTILE[kind]), 16 * 1024)
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @ALL
 def test_each_parser_reads_its_own_lines_in_linear_time(parser: Callable[[], Parser]) -> None:
@@ -114,7 +114,7 @@ def test_each_parser_reads_its_own_lines_in_linear_time(parser: Callable[[], Par
         assert_linear(reading(piece, parser), 16 * 1024)
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @ALL
 def test_each_parser_reads_megabytes_of_near_matches_in_linear_time(
@@ -126,7 +126,7 @@ def test_each_parser_reads_megabytes_of_near_matches_in_linear_time(
     assert seconds(LIMIT) < 8 * seconds(LIMIT // 4) + 0.5
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @ALL
 def test_no_rule_backtracks_quadratically_on_a_near_match(

@@ -122,7 +122,7 @@ def test_too_large_xml_is_not_parsed() -> None:
     assert read_xml(b"<testsuite>" + b" " * LARGEST + b"</testsuite>") is None
 
 
-@pytest.mark.real
+@pytest.mark.long
 @each_row(
     "head,piece",
     [

@@ -236,7 +236,7 @@ def test_too_large_report_is_an_error_detail_and_is_not_parsed(tmp_path: Path, s
     assert [detail.name for detail in results.details] == ["large.xml"]
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_number_of_reports_and_their_total_size_are_limited(tmp_path: Path) -> None:
     for number in range(5_200):
         passed(tmp_path / "many" / f"{number}.xml")

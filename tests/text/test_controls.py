@@ -135,7 +135,7 @@ def test_unterminated_sequence_holds_back_a_bounded_amount() -> None:
     assert not CONTROL.search(shown)
 
 
-@pytest.mark.real
+@pytest.mark.long
 @each_row("piece", [4096, 262_144])
 @each_row(
     "unit",

@@ -70,7 +70,7 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert masked(text) == text
 
 
-@pytest.mark.real
+@pytest.mark.long
 @each_row(
     "piece",
     [

@@ -222,7 +222,7 @@ def test_resumed_run_appends_to_the_same_log(workspace: Workspace, nursery: Nurs
     assert "Total Iterations: 2\nSuccessful: 2\nFailed: 0\n" in after.rpartition("SESSION")[2]
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("attack", ["rm $f", "rm $f; mkdir $f", "rm $f; mkfifo $f"])
 def test_session_log_that_an_agent_deletes_or_replaces_does_not_stop_the_run(
     workspace: Workspace, attack: str

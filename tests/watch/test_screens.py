@@ -123,7 +123,7 @@ def test_a_run_whose_process_was_killed_is_shown_as_interrupted(machine: Machine
     talk_to(machine.app(place), look)
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_every_size_of_terminal_shows_all_screens(machine: Machine, size: tuple[int, int]) -> None:
     place = machine.keep("tabq", night(), [*good_rows(30), failed(31, "verify", "no")], "words\n")
@@ -349,7 +349,7 @@ def test_words_stay_where_the_user_has_scrolled_to(machine: Machine) -> None:
     talk_to(app, look)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_record_of_1000_iterations_and_a_log_of_100_mb_stay_fluid(machine: Machine) -> None:
     rows = [iteration(number, results(number)) for number in range(1, 1001)]
     place = machine.keep("tabq", at_work(), rows)

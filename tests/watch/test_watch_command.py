@@ -130,7 +130,10 @@ def test_a_folder_without_a_fleet_says_why_there_is_nothing_to_see(
 
 
 @pytest.mark.real
-def test_the_table_of_the_fleet_is_that_of_rooda_fleet(workspace: Workspace, rooda: Rooda) -> None:
+def test_the_table_of_the_fleet_is_that_of_rooda_fleet(
+    workspace: Workspace, rooda: Rooda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace.path)
     git(workspace.path, "init", "-q", "-b", "main")
     git(workspace.path, "config", "user.name", "me")
     git(workspace.path, "config", "user.email", "me@localhost")

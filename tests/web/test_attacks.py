@@ -14,6 +14,8 @@ from support.children import until
 from support.gitwork import GitWork
 from support.webwork import Answer, Site, web, work_with_a_run
 
+pytestmark = pytest.mark.real
+
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -123,6 +125,7 @@ def test_page_and_its_files_have_no_data_and_every_answer_its_headers(
         assert "uvicorn" not in one.headers.get("server", "")
 
 
+@pytest.mark.long
 def test_other_names_of_the_host_are_refused(site: Site, paths: list[str]) -> None:
     """A page whose name an attacker has led to this machine sends its own name as the host."""
     other = site.port % 60000 + 1025
@@ -316,7 +319,7 @@ def test_server_listens_on_loopback_alone(site: Site) -> None:
             assert connection.connect_ex((address.partition("%")[0], site.port)) != 0
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_token_is_in_the_printed_line_alone_and_new_at_each_start(
     site: Site, work: GitWork
 ) -> None:

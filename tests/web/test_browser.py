@@ -51,6 +51,7 @@ def is_quiet(tab: Tab) -> None:
     assert tab.failed == []
 
 
+@pytest.mark.long
 def test_page_shows_the_runs_of_all_work_trees_and_a_live_one_to_its_end(
     browser: Browser, work: GitWork, other: GitWork
 ) -> None:
@@ -106,6 +107,7 @@ def test_page_shows_the_runs_of_all_work_trees_and_a_live_one_to_its_end(
         assert [one for one in seen.console if "77" not in one and "404" not in one] == []
 
 
+@pytest.mark.long
 def test_list_shows_a_run_that_starts_and_its_end_without_a_reload(
     browser: Browser, work: GitWork, other: GitWork
 ) -> None:
@@ -120,6 +122,7 @@ def test_list_shows_a_run_that_starts_and_its_end_without_a_reload(
         is_quiet(seen)
 
 
+@pytest.mark.long
 def test_page_without_the_token_says_what_to_do(browser: Browser, work: GitWork) -> None:
     with web(work) as site:
         with tab(browser, site.address) as seen:
@@ -140,6 +143,7 @@ def test_page_without_the_token_says_what_to_do(browser: Browser, work: GitWork)
             other.wait_for_selector(f"text={ADVICE}")
 
 
+@pytest.mark.long
 def test_page_says_that_the_server_has_gone_and_goes_on_with_the_next_one(
     browser: Browser, work: GitWork
 ) -> None:
@@ -155,6 +159,7 @@ def test_page_says_that_the_server_has_gone_and_goes_on_with_the_next_one(
             seen.shows(work.path.name)
 
 
+@pytest.mark.long
 def test_no_page_is_wider_than_the_window(browser: Browser, work: GitWork, other: GitWork) -> None:
     ended = work.reader.run().run
     with (

@@ -137,6 +137,7 @@ def _is_of(site: Site, url: str) -> bool:
     return f":{site.port}/" in url
 
 
+@pytest.mark.long
 def test_page_on_another_port_or_name_reads_and_changes_nothing(
     browser: Browser, work: GitWork
 ) -> None:

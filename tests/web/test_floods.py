@@ -31,6 +31,7 @@ def site(work: GitWork) -> Iterator[Site]:
         yield found
 
 
+@pytest.mark.long
 def test_half_sent_requests_keep_no_other_reader_out(site: Site) -> None:
     with ExitStack() as stack:
         for number in range(300):
@@ -81,6 +82,7 @@ BREAK = {
 }
 
 
+@pytest.mark.long
 def test_work_tree_with_a_broken_record_hides_no_other(site: Site, work: GitWork) -> None:
     good = site.place(work.reader.run().run)
     broken = []
@@ -103,6 +105,7 @@ def test_work_tree_with_a_broken_record_hides_no_other(site: Site, work: GitWork
     assert "Traceback" not in site.errors.read_text()
 
 
+@pytest.mark.long
 def test_reader_that_never_reads_is_dropped_and_delays_neither_the_run_nor_others(
     site: Site, work: GitWork, tmp_path: Path
 ) -> None:

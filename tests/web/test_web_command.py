@@ -32,7 +32,7 @@ def started(workspace: Workspace, *words: str) -> Iterator[subprocess.Popen[str]
             process.kill()
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda one: one.name)
 def test_page_is_there_until_a_signal_and_names_the_tunnel(
     workspace: Workspace, number: signal.Signals

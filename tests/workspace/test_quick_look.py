@@ -149,7 +149,7 @@ def test_a_tree_without_changes_needs_no_git(
     assert repo.git("rev-parse", "refs/rooda/r1/3^{tree}") == repo.git("rev-parse", "HEAD^{tree}")
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("is_private", [False, True], ids=["repository", "folder"])
 def test_deleted_state_is_noticed_while_nothing_else_changes(
     tmp_path: Path, started: list[tuple[str, ...]], *, is_private: bool

@@ -574,7 +574,7 @@ def test_some_trees_can_be_restored_exactly(
     check(original, batches, target)
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @given(batches=BATCHES, target=st.integers(0, 4))
 @examples(30, suppress_health_check=QUIET)
@@ -584,7 +584,7 @@ def test_any_tree_can_be_restored_exactly(
     check(original, batches, target)
 
 
-@pytest.mark.real
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @given(batches=MORE, target=st.integers(0, 4))
 @examples(30, suppress_health_check=QUIET)

@@ -145,7 +145,7 @@ def check_no_change(scans: Snapshots, top: Path, script: str) -> None:
     assert after.tree == before.tree
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("script, found", CHANGES.values(), ids=CHANGES)
 def test_each_kind_of_change_is_detected(top: Path, script: str, found: Changes) -> None:
     check_change(scans_of(top), top, script, found)
@@ -430,7 +430,7 @@ CHANGES_DURING_A_SCAN = [
 ]
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("script", CHANGES_DURING_A_SCAN)
 @pytest.mark.parametrize("is_first", [True, False], ids=["first", "second"])
 def test_change_during_a_scan_does_not_corrupt_the_next_scan(
@@ -512,7 +512,7 @@ DAMAGE = {
 }
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("script", DAMAGE.values(), ids=DAMAGE)
 def test_scan_repairs_what_an_agent_has_damaged(top: Path, script: str) -> None:
     scans = scans_of(top)
@@ -631,7 +631,7 @@ def check_changes(top: Path, rounds: list[list[Step]]) -> None:
 ROUNDS = st.lists(st.lists(STEP, max_size=6), min_size=1, max_size=4)
 
 
-@pytest.mark.real
+@pytest.mark.long
 @examples(50)
 @given(rounds=ROUNDS)
 def test_any_changes_are_detected(

@@ -16,6 +16,8 @@ from rooda.workspace.tools import Tools
 from rooda.workspace.tree_changes import Changes
 from support.gitrepo import Repo, Walk, compare, repository, some_long, walk
 
+pytestmark = pytest.mark.real
+
 Step = Callable[[Repo], object]
 
 
@@ -56,7 +58,6 @@ def changes_by(repo: Repo, step: Step, folder: str = "") -> Changes:
 # -- the content of a snapshot -------------------------------------------------------------
 
 
-@pytest.mark.real
 def test_snapshot_has_each_file_that_is_not_ignored(repo: Repo) -> None:
     snapshot = repo.open().take("r1", "0")
     assert repo.files_of(snapshot) == on_disk(repo)
@@ -66,7 +67,6 @@ def test_snapshot_has_each_file_that_is_not_ignored(repo: Repo) -> None:
     assert snapshot.trouble == ""
 
 
-@pytest.mark.real
 def test_ref_of_an_unchanged_tree_comes_with_the_next_change_or_at_the_end(repo: Repo) -> None:
     snapshots = repo.open()
     commits = [snapshots.take("r1", name).commit for name in ("0", "1", "2")]
@@ -84,7 +84,6 @@ def test_ref_of_an_unchanged_tree_comes_with_the_next_change_or_at_the_end(repo:
     assert _refs(repo) == {str(number): commit for number, commit in enumerate(commits)}
 
 
-@pytest.mark.real
 def test_snapshots_without_a_ref_are_found_by_the_commits_of_the_record(repo: Repo) -> None:
     killed = repo.open()
     commit = killed.take("r1", "0").commit
@@ -107,12 +106,10 @@ def _refs(repo: Repo) -> dict[str, str]:
     return dict(line.split(" ") for line in found.splitlines())
 
 
-@pytest.mark.real
 def test_first_snapshot_has_no_changes(repo: Repo) -> None:
     assert repo.open().take("r1", "0").changes is None
 
 
-@pytest.mark.real
 def test_parents_of_a_snapshot_are_the_one_before_and_the_user_s_head(
     repo: Repo,
 ) -> None:
@@ -130,7 +127,6 @@ def test_parents_of_a_snapshot_are_the_one_before_and_the_user_s_head(
     assert second.head == head
 
 
-@pytest.mark.real
 def test_snapshot_without_a_run_leaves_no_ref(repo: Repo) -> None:
     snapshots = repo.open()
     before = snapshots.take(None)
@@ -142,7 +138,6 @@ def test_snapshot_without_a_run_leaves_no_ref(repo: Repo) -> None:
     assert snapshots.runs() == ()
 
 
-@pytest.mark.real
 def test_unchanged_tree_gives_the_same_commit(repo: Repo) -> None:
     snapshots = repo.open()
     first, second = snapshots.take("r1", "0"), snapshots.take("r1", "1")
@@ -152,7 +147,6 @@ def test_unchanged_tree_gives_the_same_commit(repo: Repo) -> None:
     assert snapshots.names("r1") == ("0", "1")
 
 
-@pytest.mark.real
 def test_new_commit_of_the_user_is_kept_even_without_changed_files(repo: Repo) -> None:
     snapshots = repo.open()
     first = snapshots.take("r1", "0")
@@ -163,7 +157,6 @@ def test_new_commit_of_the_user_is_kept_even_without_changed_files(repo: Repo) -
     assert head in repo.git("rev-list", "refs/rooda/r1/1").split()
 
 
-@pytest.mark.real
 def test_snapshot_has_the_exact_bytes_whatever_the_user_s_git_converts(repo: Repo) -> None:
     repo.git("config", "core.autocrlf", "true")
     repo.git("config", "filter.upper.clean", "tr a-z A-Z")
@@ -203,7 +196,6 @@ def test_attributes_outside_of_the_tree_are_ignored(repo: Repo, place: str) -> N
     assert repo.files_of(repo.open().take("r1", "0"))["dos.txt"] == ("file", b"dos\r\n")
 
 
-@pytest.mark.real
 def test_tracked_file_is_kept_although_it_is_ignored(repo: Repo) -> None:
     repo.write("forced.o", "wanted")
     repo.git("add", "-f", "forced.o")
@@ -217,7 +209,6 @@ def test_tracked_file_is_kept_although_it_is_ignored(repo: Repo) -> None:
     assert snapshots.take("r1", "2").changes == Changes(modified=("later.o",))
 
 
-@pytest.mark.real
 def test_newly_ignored_file_is_neither_kept_nor_reported_as_deleted(repo: Repo) -> None:
     repo.write("noise/log", "1")
     snapshots = repo.open()
@@ -231,7 +222,6 @@ def test_newly_ignored_file_is_neither_kept_nor_reported_as_deleted(repo: Repo) 
     assert snapshots.take("r1", "2").changes == Changes()
 
 
-@pytest.mark.real
 def test_ignored_file_that_the_user_untracks_is_not_kept(repo: Repo) -> None:
     repo.write("forced.o", "wanted")
     repo.git("add", "-f", "forced.o")
@@ -256,7 +246,6 @@ def test_ignore_rules_of_the_user_apply(repo: Repo, place: str) -> None:
     assert "x.private" not in repo.files_of(repo.open().take("r1", "0"))
 
 
-@pytest.mark.real
 def test_state_folder_of_rooda_is_in_no_snapshot(repo: Repo) -> None:
     repo.write(".gitignore", "!.rooda\n!.rooda/**\n")
     repo.write(".rooda/prompt.md", "1")
@@ -356,7 +345,6 @@ STEPS: dict[str, tuple[Step, Changes]] = {
 }
 
 
-@pytest.mark.real
 def test_changes_are_detected_by_content(repo: Repo, original: Repo) -> None:
     snapshots = repo.open()
     reported = {}
@@ -446,7 +434,6 @@ def test_first_snapshot_works_in_any_state_of_the_repository(repo: Repo, what: s
     assert repo.git_files() == git_before
 
 
-@pytest.mark.real
 @pytest.mark.parametrize("content", ["", "x"])
 def test_repository_without_a_commit_has_no_head(tmp_path: Path, content: str) -> None:
     repo = repository(tmp_path / "repo")
@@ -463,7 +450,7 @@ def test_repository_without_a_commit_has_no_head(tmp_path: Path, content: str) -
     assert snapshots.commits_between(before.head, after.head) == 1
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "step",
     [
@@ -485,7 +472,6 @@ def test_snapshot_has_the_head_at_its_time(repo: Repo, step: str) -> None:
     assert snapshots.take("r1", "4").head == repo.git("rev-parse", "HEAD")
 
 
-@pytest.mark.real
 def test_commits_are_counted_however_the_history_was_rewritten(repo: Repo) -> None:
     snapshots = repo.open()
     before = snapshots.take("r1", "0").head
@@ -502,7 +488,6 @@ def test_commits_are_counted_however_the_history_was_rewritten(repo: Repo) -> No
     assert snapshots.commits_between("0" * 40, amended) == 0
 
 
-@pytest.mark.real
 def test_commit_that_an_agent_discards_stays_reachable(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -547,7 +532,6 @@ NAMES = [
 ]
 
 
-@pytest.mark.real
 def test_any_file_name_is_reported_unchanged(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -568,7 +552,6 @@ def test_any_file_name_is_reported_unchanged(repo: Repo) -> None:
     assert walk(repo.path) == there
 
 
-@pytest.mark.real
 def test_names_are_relative_to_the_given_folder(repo: Repo) -> None:
     def step(repo: Repo) -> None:
         repo.write("a.txt", "x")
@@ -585,7 +568,6 @@ def test_names_are_relative_to_the_given_folder(repo: Repo) -> None:
 # -- skipped files -------------------------------------------------------------------------
 
 
-@pytest.mark.real
 def test_untracked_file_over_50_mb_is_skipped_and_named(repo: Repo) -> None:
     assert LARGEST == 50 * 1024 * 1024
     snapshots = repo.open("src")
@@ -600,7 +582,6 @@ def test_untracked_file_over_50_mb_is_skipped_and_named(repo: Repo) -> None:
     assert 'Left out: "large"' in repo.git("show", "-s", "--format=%B", "refs/rooda/r1/1")
 
 
-@pytest.mark.real
 def test_changes_of_skipped_files_are_reported(repo: Repo) -> None:
     repo.write("small", "x")
     repo.write("large", "x" * 100)
@@ -623,7 +604,6 @@ def test_changes_of_skipped_files_are_reported(repo: Repo) -> None:
     ]
 
 
-@pytest.mark.real
 def test_large_tracked_file_is_kept(repo: Repo) -> None:
     repo.write("large", "x" * 100)
     repo.write("dangling", "x" * 100)
@@ -638,7 +618,6 @@ def test_large_tracked_file_is_kept(repo: Repo) -> None:
     assert repo.files_of(second)["large"] == ("file", b"y" * 100)
 
 
-@pytest.mark.real
 def test_nested_repository_is_skipped_and_named(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -649,7 +628,6 @@ def test_nested_repository_is_skipped_and_named(repo: Repo) -> None:
     assert after.changes == Changes()
 
 
-@pytest.mark.real
 def test_pipes_and_sockets_are_no_files(repo: Repo) -> None:
     def step(repo: Repo) -> None:
         os.mkfifo(repo.path / "pipe")
@@ -667,7 +645,6 @@ def test_pipes_and_sockets_are_no_files(repo: Repo) -> None:
 # -- submodules and work trees -------------------------------------------------------------
 
 
-@pytest.mark.real
 def test_only_the_commit_of_a_submodule_counts(repo: Repo, tmp_path: Path) -> None:
     library = Repo(repository(tmp_path / "library").path, repo.environ)
     library.write("lib.c", "1")
@@ -687,7 +664,6 @@ def test_only_the_commit_of_a_submodule_counts(repo: Repo, tmp_path: Path) -> No
     assert after.left_out == ()
 
 
-@pytest.mark.real
 def test_run_in_a_submodule_uses_its_work_tree(repo: Repo, tmp_path: Path) -> None:
     library = repository(tmp_path / "library")
     library.write("lib.c", "1")
@@ -698,7 +674,6 @@ def test_run_in_a_submodule_uses_its_work_tree(repo: Repo, tmp_path: Path) -> No
     )
 
 
-@pytest.mark.real
 def test_linked_work_trees_have_their_own_snapshots(repo: Repo, tmp_path: Path) -> None:
     repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
     linked = Repo(tmp_path / "linked", repo.environ)
@@ -717,7 +692,6 @@ def test_linked_work_trees_have_their_own_snapshots(repo: Repo, tmp_path: Path) 
 # -- unusual repositories ------------------------------------------------------------------
 
 
-@pytest.mark.real
 def test_sha256_repository_works(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo", "--object-format=sha256")
     repo.write("a.txt", "x")
@@ -764,7 +738,6 @@ def test_snapshot_matches_the_disk_whatever_the_user_s_index(repo: Repo, kind: s
     assert "src/main.c" in after.changes.modified
 
 
-@pytest.mark.real
 def test_stale_stat_data_of_the_user_s_index_is_not_trusted(repo: Repo) -> None:
     """Git rereads a file that is as old as its index, and so does rooda."""
     repo.commit_as_old()
@@ -774,7 +747,6 @@ def test_stale_stat_data_of_the_user_s_index_is_not_trusted(repo: Repo) -> None:
     assert repo.files_of(repo.open().take("r1", "0"))["a.txt"] == ("file", b"ALPHA\n")
 
 
-@pytest.mark.real
 def test_git_settings_of_the_user_change_nothing(repo: Repo) -> None:
     hooks = repo.path.parent / "hooks"
     hooks.mkdir()
@@ -825,7 +797,6 @@ def test_git_settings_of_the_user_change_nothing(repo: Repo) -> None:
     assert not marker.exists()
 
 
-@pytest.mark.real
 def test_git_variables_of_the_environment_are_ignored(repo: Repo, tmp_path: Path) -> None:
     other = repository(tmp_path / "other")
     other.write("theirs", "x")
@@ -860,7 +831,6 @@ def test_git_variables_of_the_environment_are_ignored(repo: Repo, tmp_path: Path
 # -- without a work tree -------------------------------------------------------------------
 
 
-@pytest.mark.real
 def test_no_snapshots_without_a_work_tree(repo: Repo, tmp_path: Path) -> None:
     bare = repository(tmp_path / "bare", "--bare")
     outside = tmp_path / "outside"
@@ -871,7 +841,6 @@ def test_no_snapshots_without_a_work_tree(repo: Repo, tmp_path: Path) -> None:
         assert not (folder / ".rooda").exists()
 
 
-@pytest.mark.real
 def test_no_snapshots_if_core_worktree_is_elsewhere(repo: Repo, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     repo.git("config", "core.worktree", str(tmp_path / "elsewhere"))
@@ -886,7 +855,6 @@ def test_no_snapshots_without_git(repo: Repo, tmp_path: Path) -> None:
 # -- refs ----------------------------------------------------------------------------------
 
 
-@pytest.mark.real
 def test_snapshots_are_listed_in_order_and_deleted_by_run(repo: Repo) -> None:
     snapshots = repo.open()
     for run, name in (("a", "0"), ("a", "10"), ("a", "9"), ("a", "u1"), ("b", "0"), ("ab", "0")):
@@ -905,7 +873,6 @@ def test_snapshots_are_listed_in_order_and_deleted_by_run(repo: Repo) -> None:
     assert snapshots.names("a") == ("11",)
 
 
-@pytest.mark.real
 def test_git_gc_frees_deleted_snapshots(repo: Repo) -> None:
     snapshots = repo.open()
     repo.write("secret", "x" * 1000)
@@ -919,7 +886,6 @@ def test_git_gc_frees_deleted_snapshots(repo: Repo) -> None:
     assert snapshots.take("new", "1").changes == Changes()
 
 
-@pytest.mark.real
 def test_diff_of_two_snapshots_is_a_git_command(repo: Repo) -> None:
     snapshots = repo.open("src")
     snapshots.take("r1", "0")
@@ -932,7 +898,6 @@ def test_diff_of_two_snapshots_is_a_git_command(repo: Repo) -> None:
     assert "b.txt" not in done.stdout
 
 
-@pytest.mark.real
 def test_invalid_ref_name_is_no_snapshot(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -948,7 +913,6 @@ def test_invalid_ref_name_is_no_snapshot(repo: Repo) -> None:
     assert snapshots.names("r1") == ("0",)
 
 
-@pytest.mark.real
 def test_later_run_reuses_the_index_of_an_earlier_run(repo: Repo) -> None:
     repo.open().take("r1", "0")
     repo.write("a.txt", "between the runs")

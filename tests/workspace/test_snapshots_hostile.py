@@ -27,6 +27,8 @@ from support.faults import powerless, small_disk
 from support.gitrepo import Repo, repository, some_long, walk
 from support.workspace import Workspace, alive
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Repo:
@@ -121,7 +123,6 @@ def test_later_run_starts_whatever_an_agent_left(repo: Repo, kind: str) -> None:
     assert repo.files_of(repo.open().take("r2", "0")) == kept(repo)
 
 
-@pytest.mark.real
 def test_state_folder_that_is_a_link_is_refused(repo: Repo, tmp_path: Path) -> None:
     snapshots = repo.open()
     (tmp_path / "elsewhere").mkdir()
@@ -160,7 +161,6 @@ def test_deleted_refs_of_snapshots_are_restored(repo: Repo, damage: str) -> None
     assert snapshots.take("r1", "4").trouble == ""
 
 
-@pytest.mark.real
 def test_refs_that_vanish_while_nothing_changes_are_restored(repo: Repo) -> None:
     snapshots = repo.open()
     commit = snapshots.take("r1", "0").commit
@@ -171,7 +171,6 @@ def test_refs_that_vanish_while_nothing_changes_are_restored(repo: Repo) -> None
     assert found.splitlines() == [f"{number} {commit}" for number in range(3)]
 
 
-@pytest.mark.real
 def test_snapshots_continue_after_all_earlier_ones_are_lost(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -190,7 +189,7 @@ def test_snapshots_continue_after_all_earlier_ones_are_lost(repo: Repo) -> None:
     repo.git("fsck", "--strict")
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("outer", [False, True], ids=["alone", "within another repository"])
 def test_deleted_repository_is_an_error_and_nothing_is_written(
     tmp_path: Path, *, outer: bool
@@ -221,7 +220,6 @@ def test_deleted_repository_is_an_error_and_nothing_is_written(
     assert repo.git_files() == new, "the run did not start in this repository"
 
 
-@pytest.mark.real
 def test_conflicting_ref_is_an_error_that_names_it(repo: Repo) -> None:
     snapshots = repo.open()
     repo.git("update-ref", "refs/rooda/r1", "HEAD")
@@ -231,7 +229,6 @@ def test_conflicting_ref_is_an_error_that_names_it(repo: Repo) -> None:
     assert snapshots.take("r1", "0").commit is not None
 
 
-@pytest.mark.real
 def test_foreign_refs_below_refs_rooda_are_ignored(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -273,7 +270,6 @@ def taken(repo: Repo, *before: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.real
 def test_unreadable_file_is_skipped_and_named(repo: Repo) -> None:
     before = powerless()
     repo.write("secret", "x").chmod(0)
@@ -285,7 +281,6 @@ def test_unreadable_file_is_skipped_and_named(repo: Repo) -> None:
     assert names == [".gitignore", "src/main.c", "untracked.txt"]
 
 
-@pytest.mark.real
 def test_name_that_git_refuses_is_skipped_and_named(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -299,7 +294,6 @@ def test_name_that_git_refuses_is_skipped_and_named(repo: Repo) -> None:
     assert len(after.changes.created) == 21
 
 
-@pytest.mark.real
 def test_entry_that_git_refuses_does_not_affect_the_others(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -312,7 +306,6 @@ def test_entry_that_git_refuses_does_not_affect_the_others(repo: Repo) -> None:
     assert after.changes == Changes(created=tuple(f"new/{number}" for number in range(5)))
 
 
-@pytest.mark.real
 def test_many_bytes_are_added_by_several_git_commands(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,7 +315,6 @@ def test_many_bytes_are_added_by_several_git_commands(
     assert repo.files_of(repo.open().take("r1", "0")) == kept(repo)
 
 
-@pytest.mark.real
 def test_pipe_that_would_block_git_is_an_error_that_names_it(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -345,7 +337,6 @@ def test_garbage_in_a_file_that_git_reads_is_no_error(repo: Repo, name: str) -> 
     assert name in (*after.changes.created, *after.changes.modified)
 
 
-@pytest.mark.real
 def test_nothing_is_written_through_a_link(repo: Repo, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -362,7 +353,6 @@ def test_nothing_is_written_through_a_link(repo: Repo, tmp_path: Path) -> None:
     assert (elsewhere / "main.c").read_text() == "not in the work tree"
 
 
-@pytest.mark.real
 def test_forged_commit_message_does_no_harm(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -377,7 +367,7 @@ def test_forged_commit_message_does_no_harm(repo: Repo) -> None:
 # -- the machine ---------------------------------------------------------------------------
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("place", [".git/objects", ".git/refs"])
 def test_read_only_repository_is_an_error_and_nothing_changes(repo: Repo, place: str) -> None:
     before = powerless()
@@ -397,7 +387,6 @@ def test_read_only_repository_is_an_error_and_nothing_changes(repo: Repo, place:
     assert (repo.git_files(), walk(repo.path)) == (git_before, files)
 
 
-@pytest.mark.real
 def test_full_disk_is_an_error_and_nothing_changes(repo: Repo) -> None:
     repo.write("data", random.Random(1).randbytes(300_000))
     workspace = Workspace(repo.path, Path(repo.environ["HOME"]))
@@ -419,7 +408,6 @@ def test_full_disk_is_an_error_and_nothing_changes(repo: Repo) -> None:
     assert same == "same\n", done.stderr
 
 
-@pytest.mark.real
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_work_tree_of_another_user_is_an_error_with_git_s_advice(repo: Repo) -> None:
     for path in (repo.path, repo.path / ".git"):
@@ -444,7 +432,6 @@ def fake_git(folder: Path, body: str) -> str:
     return f"{folder}:{os.environ['PATH']}"
 
 
-@pytest.mark.real
 def test_ctrl_c_at_the_terminal_does_not_reach_git(repo: Repo, tmp_path: Path) -> None:
     note = tmp_path / "sessions"
     note_session = f"{sys.executable} -ISc 'import os; print(os.getsid(0))' >> '{note}'"
@@ -455,7 +442,6 @@ def test_ctrl_c_at_the_terminal_does_not_reach_git(repo: Repo, tmp_path: Path) -
     assert os.getsid(0) not in sessions
 
 
-@pytest.mark.real
 def test_git_never_asks_a_question(repo: Repo, tmp_path: Path) -> None:
     note = tmp_path / "environment"
     repo.environ["PATH"] = fake_git(tmp_path / "bin", f"env > '{note}'; cat <&0 > /dev/null &")
@@ -466,7 +452,6 @@ def test_git_never_asks_a_question(repo: Repo, tmp_path: Path) -> None:
     assert found["GIT_OPTIONAL_LOCKS"] == "0"
 
 
-@pytest.mark.real
 def test_git_that_hangs_is_stopped_and_not_retried(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -482,7 +467,6 @@ def test_git_that_hangs_is_stopped_and_not_retried(
     until(lambda: not alive(int(pid)), "the end of the git that hung")
 
 
-@pytest.mark.real
 def test_error_of_git_is_one_line_without_control_codes(repo: Repo, tmp_path: Path) -> None:
     body = r"printf 'fatal: \033[2Jone\n\ttwo %01000d\n' 5 >&2; exit 128"
     repo.environ["PATH"] = fake_git(tmp_path / "bin", body)
@@ -512,7 +496,7 @@ for number in range(10_000):
 """
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_snapshots_survive_a_kill_at_any_moment(repo: Repo, seed: int) -> None:
     chance = random.Random(seed)
@@ -581,7 +565,6 @@ def test_nothing_is_written_to_a_repository_that_took_the_place_of_the_first(
         assert walk(repo.path / ".git") == here, "nor to the new one at the same place"
 
 
-@pytest.mark.real
 def test_changes_are_still_found_after_the_repository_was_replaced(repo: Repo) -> None:
     tracker = FileChangeTracker(repo.path, Tools(repo.environ), run="r", keep=True)
     tracker.snapshot("0")

@@ -19,6 +19,8 @@ from rooda.fleet.run_model import Batch, FleetTask, RunState
 from rooda.workspace.tools import Tools
 from support.fleet import Fleet
 
+pytestmark = pytest.mark.real
+
 LINES = 3
 HUGE = b'{"turn": 99999999999999999999}'
 
@@ -43,7 +45,7 @@ def adopted(fleet: Fleet, *flags: str, agree: Agree = bool) -> list[Adopted]:
     return adopt(place, fleet.store, Tools(fleet.environ()), fleet.remote, flags, agree=agree)
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_runs_of_every_stage_go_on_and_every_iteration_is_there_once(fleet: Fleet) -> None:
     """One has ended, one is between iterations, one is in its first iteration, one is new."""
     gate = f"while [ -e {fleet.folder}/gate ]; do sleep 0.05; done"
@@ -77,7 +79,6 @@ def test_runs_of_every_stage_go_on_and_every_iteration_is_there_once(fleet: Flee
         fleet.check_exactly_once(name, LINES)
 
 
-@pytest.mark.real
 def test_records_that_rooda_did_not_write_are_named_and_left_alone(fleet: Fleet) -> None:
     fleet.add([FleetTask("good", text="work")], "agent")
     git = fleet.git
@@ -99,7 +100,7 @@ def test_records_that_rooda_did_not_write_are_named_and_left_alone(fleet: Fleet)
     assert [run.run for run in fleet.store.runs(fleet.project)] == ["good"]
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "task",
     [
@@ -124,7 +125,6 @@ def test_one_record_with_odd_values_does_not_keep_the_others_from_coming_back(
     assert [run.run for run in fleet.store.runs(fleet.project)] == ["good"]
 
 
-@pytest.mark.real
 def test_flags_with_secrets_have_to_be_given_again(fleet: Fleet) -> None:
     fleet.add(
         [FleetTask("b", text="work"), FleetTask("a", text="work")], "agent", "--env", "MODE=hush"
@@ -138,7 +138,6 @@ def test_flags_with_secrets_have_to_be_given_again(fleet: Fleet) -> None:
     assert fleet.run("a").batch.flags == ("--ai-cmd", "agent", "--env", "MODE=again")
 
 
-@pytest.mark.real
 def test_an_end_comes_back_with_its_words_and_a_retried_run_is_queued(fleet: Fleet) -> None:
     fleet.add(
         [FleetTask("aside"), FleetTask("again"), FleetTask("later", after=("again",))], "agent"
@@ -168,7 +167,6 @@ def test_an_end_comes_back_with_its_words_and_a_retried_run_is_queued(fleet: Fle
     assert later.state is RunState.BLOCKED
 
 
-@pytest.mark.real
 def test_records_among_the_branches_are_found_too(fleet: Fleet) -> None:
     base = fleet.batch.base
     with scratch_remote(fleet.remote, Tools(fleet.environ()), records=FALLBACK) as remote:
@@ -176,7 +174,6 @@ def test_records_among_the_branches_are_found_too(fleet: Fleet) -> None:
     assert adopted(fleet) == [Adopted("one")]
 
 
-@pytest.mark.real
 def test_a_remote_that_is_away_is_named(fleet: Fleet) -> None:
     gone = Place(fleet.repo, fleet.repo / ".git", fleet.project, fleet.url, fleet.remote)
     away = str(fleet.folder / "away.git")
@@ -185,7 +182,6 @@ def test_a_remote_that_is_away_is_named(fleet: Fleet) -> None:
     assert f"the records on {away} can't be read" in str(error.value.problems[0].message)
 
 
-@pytest.mark.real
 def test_every_command_of_a_record_is_shown_and_nothing_is_added_without_consent(
     fleet: Fleet,
 ) -> None:
@@ -209,7 +205,7 @@ def test_every_command_of_a_record_is_shown_and_nothing_is_added_without_consent
     }
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("flag", ["--record=/elsewhere", "--lifeline", "--config"])
 def test_a_record_with_a_flag_that_only_slots_set_is_left_alone(fleet: Fleet, flag: str) -> None:
     with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:

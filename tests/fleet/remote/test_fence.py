@@ -29,6 +29,8 @@ from rooda.workspace.tools import Tools
 from support.fleetwork import TASK, changes_since, fingerprint, remote_of, user_repository
 from support.gitrepo import Repo, repository
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture
 def server(tmp_path: Path) -> Repo:
@@ -66,7 +68,6 @@ def seen(remote: Remote, run: str = "api") -> Record:
     return record
 
 
-@pytest.mark.real
 def test_a_run_is_added_claimed_published_and_read_elsewhere(tmp_path: Path, server: Repo) -> None:
     remote = remote_of(str(server.path), tmp_path / "one", server)
     other = remote_of(str(server.path), tmp_path / "two", server)
@@ -110,7 +111,6 @@ def test_a_run_is_added_claimed_published_and_read_elsewhere(tmp_path: Path, ser
     ]
 
 
-@pytest.mark.real
 def test_a_limit_does_not_count_as_an_iteration_and_an_end_tells_its_state(
     tmp_path: Path, server: Repo
 ) -> None:
@@ -136,7 +136,6 @@ def test_a_limit_does_not_count_as_an_iteration_and_an_end_tells_its_state(
     assert server.git("log", "-1", "--format=%s", "refs/rooda/fleet/api") == "ended success"
 
 
-@pytest.mark.real
 def test_names_that_the_remote_has_are_refused_and_nothing_is_added(
     tmp_path: Path, server: Repo
 ) -> None:
@@ -152,7 +151,7 @@ def test_names_that_the_remote_has_are_refused_and_nothing_is_added(
         other.add([("api", TASK)])
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_of_several_that_claim_a_run_at_once_exactly_one_wins(tmp_path: Path, server: Repo) -> None:
     remotes = [remote_of(str(server.path), tmp_path / str(n), server) for n in range(3)]
     remotes[0].add([("api", TASK)])
@@ -178,7 +177,6 @@ def test_of_several_that_claim_a_run_at_once_exactly_one_wins(tmp_path: Path, se
         assert seen(remotes[0]).sha in outcomes
 
 
-@pytest.mark.real
 def test_an_owner_that_wakes_up_after_a_takeover_publishes_nothing(
     tmp_path: Path, server: Repo
 ) -> None:
@@ -196,7 +194,6 @@ def test_an_owner_that_wakes_up_after_a_takeover_publishes_nothing(
     assert refs(server) == before
 
 
-@pytest.mark.real
 def test_a_branch_that_a_person_moved_is_not_overwritten(tmp_path: Path, server: Repo) -> None:
     remote = remote_of(str(server.path), tmp_path / "one", server)
     remote.add([("api", TASK)])
@@ -227,7 +224,6 @@ def test_a_branch_that_a_person_moved_is_not_overwritten(tmp_path: Path, server:
     assert seen(remote).start == tip
 
 
-@pytest.mark.real
 @pytest.mark.parametrize("claimed_since", [False, True])
 def test_a_push_that_the_server_took_before_the_connection_died_is_published(
     tmp_path: Path, server: Repo, *, claimed_since: bool
@@ -295,7 +291,6 @@ def test_a_forged_record_is_refused_at_once_and_no_word_of_it_reaches_git(
     assert waits == []
 
 
-@pytest.mark.real
 def test_a_remote_that_is_away_is_asked_again_until_it_is_back(
     tmp_path: Path, server: Repo
 ) -> None:
@@ -321,7 +316,6 @@ def test_a_remote_that_is_away_is_asked_again_until_it_is_back(
         until_reached(lambda: remote.fetch("api"), is_stopped=lambda: True, tell=told.append)
 
 
-@pytest.mark.real
 def test_credentials_of_the_address_are_in_no_message(tmp_path: Path, server: Repo) -> None:
     for url in ("https://me:pass-word@127.0.0.1:1/x.git", "https://some-token@127.0.0.1:1/x.git"):
         remote = remote_of(url, tmp_path / str(len(url)), server)
@@ -333,7 +327,7 @@ def test_credentials_of_the_address_are_in_no_message(tmp_path: Path, server: Re
             assert "some-token" not in text
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("address", ["{user}", "{user}/.git", "file://{user}/.git", "{user}.kept"])
 def test_the_users_repository_gets_refs_and_objects_and_nothing_else(
     tmp_path: Path, address: str
@@ -356,7 +350,6 @@ def test_the_users_repository_gets_refs_and_objects_and_nothing_else(
     assert refs(user).keys() == {"refs/heads/main", "refs/stash"}
 
 
-@pytest.mark.real
 def test_a_branch_that_the_user_has_checked_out_waits_with_a_clear_reason(tmp_path: Path) -> None:
     user = repository(tmp_path / "user")
     user.commit("first")
@@ -381,7 +374,6 @@ def test_a_branch_that_the_user_has_checked_out_waits_with_a_clear_reason(tmp_pa
     assert user.git("rev-parse", "rooda/api") == second
 
 
-@pytest.mark.real
 def test_a_run_that_moved_is_not_deleted(tmp_path: Path, server: Repo) -> None:
     remote = remote_of(str(server.path), tmp_path / "one", server)
     remote.add([("api", TASK)])
@@ -400,7 +392,7 @@ PROBES = {
 }
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("name", PROBES)
 def test_a_probe_tells_what_the_remote_can_do_and_leaves_nothing(
     tmp_path: Path, server: Repo, name: str
@@ -416,7 +408,6 @@ def test_a_probe_tells_what_the_remote_can_do_and_leaves_nothing(
     assert refs(server) == before
 
 
-@pytest.mark.real
 def test_a_probe_without_atomic_pushes_says_so(tmp_path: Path, server: Repo) -> None:
     server.git("config", "receive.advertiseAtomic", "false")
     found = probe(remote_of(str(server.path), tmp_path / "one", server))
@@ -426,7 +417,6 @@ def test_a_probe_without_atomic_pushes_says_so(tmp_path: Path, server: Repo) -> 
     assert not gone.is_reachable
 
 
-@pytest.mark.real
 def test_records_are_branches_where_the_server_takes_no_other_refs(
     tmp_path: Path, server: Repo
 ) -> None:
@@ -438,7 +428,6 @@ def test_records_are_branches_where_the_server_takes_no_other_refs(
     assert records(other) == ["api"]
 
 
-@pytest.mark.real
 def test_refs_that_moved_while_git_read_them_are_read_again(
     tmp_path: Path, server: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -463,7 +452,6 @@ def test_refs_that_moved_while_git_read_them_are_read_again(
     assert (record.start, record.iteration) == (new, 2)
 
 
-@pytest.mark.real
 def test_a_lock_that_a_killed_git_left_is_removed_when_it_is_old(
     tmp_path: Path, server: Repo
 ) -> None:

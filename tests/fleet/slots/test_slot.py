@@ -21,6 +21,8 @@ from rooda.workspace.tools import Tools
 from support.fleetwork import TASK, changes_since, fingerprint, user_repository
 from support.gitrepo import Repo, repository, walk
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture
 def user(tmp_path: Path) -> Repo:
@@ -73,7 +75,6 @@ def files(slot: Slot) -> dict[str, bytes]:
     return {name: content for name, (_, content) in walk(slot.work).items()}
 
 
-@pytest.mark.real
 def test_work_moves_from_slot_to_slot_with_what_is_not_committed(
     slot: Slot, user: Repo, base: str
 ) -> None:
@@ -112,7 +113,6 @@ def test_work_moves_from_slot_to_slot_with_what_is_not_committed(
     other.close()
 
 
-@pytest.mark.real
 def test_secrets_repositories_and_copied_files_are_in_no_snapshot(
     slot: Slot, user: Repo, base: str
 ) -> None:
@@ -136,7 +136,6 @@ def test_secrets_repositories_and_copied_files_are_in_no_snapshot(
     assert "id_rsa" in here.git("diff", "--name-only", base, str(allowed.wip)).split()
 
 
-@pytest.mark.real
 def test_a_clean_slot_has_no_uncommitted_work(slot: Slot, user: Repo, base: str) -> None:
     slot.prepare(begin(slot), base, "api")
     assert slot.snapshot().wip is None
@@ -213,7 +212,6 @@ def test_the_next_run_finds_a_clean_slot_whatever_an_agent_did(
     assert changes_since(before, user) == []
 
 
-@pytest.mark.real
 def test_an_agent_that_changed_the_settings_of_git_is_published_without_them(
     slot: Slot, user: Repo, base: str
 ) -> None:
@@ -228,7 +226,6 @@ def test_an_agent_that_changed_the_settings_of_git_is_published_without_them(
     assert user.git("rev-parse", "rooda/api") == tip
 
 
-@pytest.mark.real
 def test_an_agent_that_switched_branches_or_rewrote_history_is_published_as_it_is(
     slot: Slot, user: Repo, base: str
 ) -> None:
@@ -243,7 +240,6 @@ def test_an_agent_that_switched_branches_or_rewrote_history_is_published_as_it_i
     assert record.iteration == 2
 
 
-@pytest.mark.real
 def test_the_push_of_an_agent_goes_nowhere_and_says_why(slot: Slot, user: Repo, base: str) -> None:
     slot.prepare(begin(slot), base, "api")
     done = subprocess.run(
@@ -258,7 +254,6 @@ def test_the_push_of_an_agent_goes_nowhere_and_says_why(slot: Slot, user: Repo, 
     assert "rooda-publishes-the-work" in done.stderr
 
 
-@pytest.mark.real
 def test_slots_are_private_and_take_over_who_commits(slot: Slot, user: Repo, base: str) -> None:
     for folder in (slot.folder, slot.record_folder, slot.temporary):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -273,7 +268,6 @@ def test_slots_are_private_and_take_over_who_commits(slot: Slot, user: Repo, bas
     again.close()
 
 
-@pytest.mark.real
 def test_programs_of_slots_are_kept_apart(slot: Slot, base: str) -> None:
     found = slot.environment()
     assert found["ROODA_SLOT"] == "1"
@@ -288,7 +282,6 @@ def test_programs_of_slots_are_kept_apart(slot: Slot, base: str) -> None:
     assert "/" not in project_folder("../a/b")
 
 
-@pytest.mark.real
 def test_a_slot_is_locked_until_its_process_and_its_child_are_gone(slot: Slot, user: Repo) -> None:
     child = subprocess.Popen(["sleep", "60"], pass_fds=[slot.lock_fd])
     slot.lock_fd, own = os.dup(slot.lock_fd), slot.lock_fd
@@ -315,7 +308,6 @@ def test_a_slot_is_locked_until_its_process_and_its_child_are_gone(slot: Slot, u
     slot.lock_fd = opened[0].lock_fd
 
 
-@pytest.mark.real
 def test_after_a_person_pushed_each_commit_is_on_the_branch_once(
     slot: Slot, user: Repo, base: str
 ) -> None:
@@ -341,7 +333,6 @@ def half_pushed(slot: Slot, user: Repo, base: str, record: Record) -> str:
     return user.git("rev-parse", "rooda/api")
 
 
-@pytest.mark.real
 def test_the_second_half_of_a_push_follows_the_first(slot: Slot, user: Repo, base: str) -> None:
     record = begin(slot)
     tip = half_pushed(slot, user, base, record)
@@ -350,7 +341,6 @@ def test_the_second_half_of_a_push_follows_the_first(slot: Slot, user: Repo, bas
     assert user.git("rev-parse", "rooda/api") == tip
 
 
-@pytest.mark.real
 def test_an_iteration_that_was_half_pushed_is_done_again_and_is_there_once(
     slot: Slot, user: Repo, base: str
 ) -> None:
@@ -370,7 +360,6 @@ def test_an_iteration_that_was_half_pushed_is_done_again_and_is_there_once(
     other.close()
 
 
-@pytest.mark.real
 def test_work_whose_objects_are_gone_is_an_error_and_no_endless_push(
     slot: Slot, user: Repo, base: str
 ) -> None:
@@ -386,7 +375,7 @@ def test_work_whose_objects_are_gone_is_an_error_and_no_endless_push(
         slot.snapshot()
 
 
-@pytest.mark.real(rows=3)
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "careless",
     [
@@ -427,7 +416,7 @@ def test_nothing_is_published_of_a_work_tree_repository_or_record_that_rooda_did
     assert (slot.work / "a.txt").read_text() == "one\n"
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("careless", ["rm -rf ../../1", "rm ../lock", "mv ../../1 ../../2"])
 def test_a_slot_that_is_gone_is_not_taken_for_a_remote_that_is_away(
     slot: Slot, user: Repo, base: str, careless: str
@@ -459,7 +448,7 @@ def test_a_link_in_place_of_a_slot_is_removed_and_not_followed(
     again.close()
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
     "leftover",
     [
@@ -486,7 +475,6 @@ def test_what_an_agent_leaves_in_place_of_a_folder_does_not_stop_the_next_run(
     assert (user.path / ".git/refs/tags").stat().st_mode & 0o777 == 0o500
 
 
-@pytest.mark.real
 def test_deleted_files_of_an_intact_work_tree_are_work(slot: Slot, user: Repo, base: str) -> None:
     slot.prepare(begin(slot), base, "api")
     agent(slot, user).sh("git rm -q a.txt; echo x > new.txt")
@@ -497,7 +485,6 @@ def test_deleted_files_of_an_intact_work_tree_are_work(slot: Slot, user: Repo, b
     assert slot.snapshot().wip is None
 
 
-@pytest.mark.real
 def test_a_clone_that_was_never_finished_is_made_again(
     slot: Slot, user: Repo, base: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -511,7 +498,6 @@ def test_a_clone_that_was_never_finished_is_made_again(
     slot.lock_fd = again.lock_fd
 
 
-@pytest.mark.real
 def test_a_person_who_pushed_to_the_branch_keeps_their_work_and_so_does_the_agent(
     slot: Slot, user: Repo, base: str
 ) -> None:
@@ -576,7 +562,6 @@ def test_work_that_conflicts_with_a_person_is_kept_in_the_record(
     assert user.git("show", f"{kept}:a.txt") == "agent"
 
 
-@pytest.mark.real
 def test_work_of_a_slot_that_lost_its_run_is_refused(slot: Slot, user: Repo, base: str) -> None:
     record = begin(slot)
     slot.prepare(record, base, "api")
@@ -586,7 +571,6 @@ def test_work_of_a_slot_that_lost_its_run_is_refused(slot: Slot, user: Repo, bas
         publish(slot, record)
 
 
-@pytest.mark.real
 def test_a_run_starts_from_the_merged_work_of_those_before_it(
     slot: Slot, user: Repo, base: str
 ) -> None:
@@ -604,7 +588,6 @@ def test_a_run_starts_from_the_merged_work_of_those_before_it(
         slot.merged_base(base, [("one", one), ("two", two), ("three", three)])
 
 
-@pytest.mark.real
 def test_the_setup_runs_in_a_new_slot_and_when_its_inputs_change(
     slot: Slot, user: Repo, base: str
 ) -> None:
@@ -628,7 +611,6 @@ def test_the_setup_runs_in_a_new_slot_and_when_its_inputs_change(
         again.set_up(Setup("sleep 60", timeout=0.2))
 
 
-@pytest.mark.real
 def test_only_ignored_files_of_the_checkout_are_copied(
     slot: Slot, user: Repo, base: str, tmp_path: Path
 ) -> None:
@@ -657,7 +639,6 @@ def test_only_ignored_files_of_the_checkout_are_copied(
         slot.copy_from(user.path, ["out.log"])
 
 
-@pytest.mark.real
 def test_submodules_are_there_or_the_setup_fails_with_the_reason(
     user: Repo, tmp_path: Path
 ) -> None:
@@ -681,7 +662,6 @@ def test_submodules_are_there_or_the_setup_fails_with_the_reason(
     other.close()
 
 
-@pytest.mark.real
 def test_a_repository_that_can_not_be_cloned_is_unreachable(user: Repo, tmp_path: Path) -> None:
     with pytest.raises(Unreachable, match="could not clone"):
         open_slot(user, 1, str(tmp_path / "nowhere"))
@@ -691,7 +671,6 @@ def test_a_repository_that_can_not_be_cloned_is_unreachable(user: Repo, tmp_path
     open_slot(user).close()
 
 
-@pytest.mark.real
 def test_a_slot_does_not_open_without_the_settings_of_the_repository(user: Repo) -> None:
     """Its commits would have another author, or none."""
     open_slot(user).close()

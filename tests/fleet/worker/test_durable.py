@@ -120,7 +120,7 @@ def test_a_turn_runs_once_and_its_results_are_json(engines: Engines) -> None:
     }
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 def test_a_killed_process_is_replaced_in_the_step_where_it_was(engines: Engines) -> None:
     pid = engines.start("a", turn("held-x"))
     engines.wait_for("began-a-held-x-two")
@@ -133,7 +133,7 @@ def test_a_killed_process_is_replaced_in_the_step_where_it_was(engines: Engines)
     assert engines.log == ["a held-x 1 one", "b held-x 1 two", "b held-x 1 three"]
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 def test_the_step_of_a_woken_owner_is_refused(engines: Engines) -> None:
     pid = engines.start("a", turn("held-x"))
     engines.wait_for("began-a-held-x-two")
@@ -154,7 +154,7 @@ def test_the_step_of_a_woken_owner_is_refused(engines: Engines) -> None:
     ]
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 def test_a_process_that_is_alive_keeps_its_turn(engines: Engines) -> None:
     engines.start("a", turn("held-x"))
     engines.wait_for("began-a-held-x-two")

@@ -29,6 +29,8 @@ from rooda.record.transfer import TransferError
 from rooda.workspace.tools import Tools
 from support.fleet import Fleet
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator[Fleet]:
@@ -37,7 +39,7 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
     fleet.close()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_a_task_that_speaks_of_a_secret_goes_on_in_another_slot(fleet: Fleet) -> None:
     """Git keeps no flag that may have a secret in it, so the context comes from the task again.
 
@@ -102,7 +104,6 @@ def pull_requests(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return tips
 
 
-@pytest.mark.real
 def test_a_pull_request_is_for_the_run_that_ended_and_not_for_the_one_in_the_slot(
     fleet: Fleet, work: SlotWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,7 +117,6 @@ def test_a_pull_request_is_for_the_run_that_ended_and_not_for_the_one_in_the_slo
     assert tips == [record.tip]
 
 
-@pytest.mark.real
 def test_a_key_that_the_users_repository_has_goes_to_no_server_with_a_pull_request(
     fleet: Fleet, work: SlotWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,7 +133,6 @@ def test_a_key_that_the_users_repository_has_goes_to_no_server_with_a_pull_reque
     assert work.finish(allowed, RunState.SUCCESS) == "PR #7"
 
 
-@pytest.mark.real
 def test_a_conflict_that_was_published_is_the_end_although_its_worker_died(
     fleet: Fleet, work: SlotWork
 ) -> None:
@@ -143,7 +142,6 @@ def test_a_conflict_that_was_published_is_the_end_although_its_worker_died(
     assert work.open(run) == Next("end", state=RunState.CONFLICT)
 
 
-@pytest.mark.real
 def test_a_run_whose_record_is_too_large_ends_with_its_work_on_the_branch(
     fleet: Fleet, work: SlotWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,7 +163,7 @@ def test_a_run_whose_record_is_too_large_ends_with_its_work_on_the_branch(
     assert "done" not in fleet.git("log", "--first-parent", "--format=%s", "refs/rooda/fleet/one")
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize("is_wild", [False, True])
 @pytest.mark.parametrize("procedure", [None, "build"])
 def test_no_flag_of_a_pushed_record_reaches_an_iteration(
@@ -203,7 +201,7 @@ def run_shell(words: str, folder: Path) -> None:
     subprocess.run(["sh", "-c", words], cwd=folder, check=True)
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "damage",
     [
@@ -247,7 +245,7 @@ def test_an_iteration_whose_slot_vanishes_is_done_again_and_deletes_nothing(
     assert "README" in fleet.git("ls-tree", "--name-only", "rooda/one").split()
 
 
-@pytest.mark.real
+@pytest.mark.real(rows=1)
 @pytest.mark.parametrize("part", ["work", "work/.git", "record"])
 def test_a_slot_that_changes_during_its_setup_does_not_end_the_run(fleet: Fleet, part: str) -> None:
     root = fleet.folder / "slots"
@@ -261,7 +259,7 @@ def test_a_slot_that_changes_during_its_setup_does_not_end_the_run(fleet: Fleet,
     slot.close()
 
 
-@pytest.mark.real
+@pytest.mark.long
 def test_after_sigterm_a_slot_says_that_its_last_iteration_waits_for_git(fleet: Fleet) -> None:
     hidden = fleet.folder / "hidden"
     first = f"[ ! -e work.txt ] && mv {fleet.repo}/.git {hidden}"
@@ -278,7 +276,6 @@ def test_after_sigterm_a_slot_says_that_its_last_iteration_waits_for_git(fleet: 
     assert fleet.run("one").iteration == 1
 
 
-@pytest.mark.real
 def test_a_worker_that_is_to_end_does_not_wait_for_git_before_an_iteration(fleet: Fleet) -> None:
     control, told = Control(), threading.Event()
     root = fleet.folder / "slots"

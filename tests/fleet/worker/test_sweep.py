@@ -18,7 +18,7 @@ def fleet(url: str, tmp_path: Path) -> Iterator[Fleet]:
     fleet.close()
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 def test_a_run_that_the_queue_has_lost_is_queued_again(fleet: Fleet) -> None:
     gate = fleet.folder / "gate"
     wait = f"touch {gate}; while [ ! -e {gate}.open ]; do sleep 0.05; done"
@@ -45,7 +45,7 @@ def test_a_run_that_the_queue_has_lost_is_queued_again(fleet: Fleet) -> None:
         fleet.check_exactly_once(name, 1)
 
 
-@pytest.mark.real(rows=1)
+@pytest.mark.long
 def test_a_name_can_be_used_again_and_old_turns_are_deleted(fleet: Fleet) -> None:
     for _ in range(2):
         fleet.add([FleetTask("one", text="work")], fleet.agent(1))
