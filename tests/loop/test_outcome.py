@@ -4,10 +4,20 @@ import signal
 
 import pytest
 
+from rooda.agents.agent_report import AgentReport, Fault
 from rooda.agents.failure_kinds import FailureKind
-from rooda.loop.outcome import Outcome, Verdict, judge
+from rooda.loop.outcome import Outcome, Verdict, judge, without_stand_in
 from rooda.loop.promises import Promises
-from rooda.process.exits import Exit, Exited, Interrupted, NotStarted, Signalled, TimedOut
+from rooda.process.exits import (
+    Canceled,
+    Exit,
+    Exited,
+    Interrupted,
+    Lost,
+    NotStarted,
+    Signalled,
+    TimedOut,
+)
 from support.tables import each_row
 
 NONE = Promises()
@@ -129,3 +139,98 @@ def test_ignore_exit_status_ignores_no_timeout_interruption_or_start_error(
     end: Exit, verdict: Verdict
 ) -> None:
     assert judge(end, NONE, ignore_exit_status=True).verdict is verdict
+
+
+# -- what a known CLI reports --------------------------------------------------------------
+
+SILENT = AgentReport(answered=False, is_mute=True)
+CUT = "without the result that ends its output"
+
+
+@each_row(
+    "end,report,changed,kind,reason",
+    [
+        (Exited(0), AgentReport(), True, None, ""),
+        (Exited(0), AgentReport(), False, None, ""),
+        (Exited(0), AgentReport(ended_well=True), True, None, ""),
+        (Exited(0), AgentReport(ended_well=False, complaint="boom"), True, "EXIT", "boom"),
+        (Exited(3), AgentReport(ended_well=True), True, "EXIT", "exit code 3"),
+        (Exited(3), AgentReport(is_complete=False), True, "EXIT", CUT),
+        (Exited(3), AgentReport(is_complete=False, retrying="x"), True, "EXIT", "retrying: x"),
+        (Exited(3), AgentReport(is_mute=True), True, "STARTUP", "before its first event"),
+        (Signalled(signal.SIGSEGV), AgentReport(is_mute=True), True, "CRASH", "SIGSEGV"),
+        (Exited(0), AgentReport(is_complete=False), True, "CRASH", CUT),
+        (Exited(0), AgentReport(is_mute=True), True, "STARTUP", "without any event"),
+        (Exited(0), SILENT, True, "CRASH", CUT),
+        (Exited(0), SILENT, False, "EMPTY", "changed nothing"),
+        (Exited(0), AgentReport(answered=False), False, "EMPTY", "changed nothing"),
+        (Exited(0), AgentReport(answered=False), True, None, ""),
+    ],
+)
+def test_report_of_a_known_cli_can_show_a_failure(
+    end: Exit,
+    report: AgentReport,
+    changed: bool,  # noqa: FBT001 - a column
+    kind: str | None,
+    reason: str,
+) -> None:
+    found = judge(end, NONE, report, changed=changed)
+    assert found.kind is (FailureKind[kind] if kind else None)
+    assert found.verdict is (Verdict.FAILURE if kind else Verdict.CONTINUE)
+    assert reason in found.reason
+    assert judge(end, SUCCESS, report, changed=changed).verdict is Verdict.COMPLETE
+    if kind != "EXIT" or not report.complaint:
+        ignored = judge(end, NONE, report, changed=changed, ignore_exit_status=True)
+        assert ignored.verdict is Verdict.CONTINUE
+
+
+@each_row(
+    "kind,verdict",
+    [
+        (FailureKind.LIMIT, Verdict.LIMITED),
+        (FailureKind.OVERLOADED, Verdict.LIMITED),
+        (FailureKind.OFFLINE, Verdict.LIMITED),
+        (FailureKind.AUTH, Verdict.ABORT),
+        (FailureKind.USAGE, Verdict.ABORT),
+        (FailureKind.CONTEXT, Verdict.FAILURE),
+    ],
+)
+def test_reported_fault_beats_the_exit_code(kind: FailureKind, verdict: Verdict) -> None:
+    fault = Fault(kind, "its words")
+    for end in (Exited(0), Exited(3)):
+        found = judge(end, NONE, AgentReport(fault=fault))
+        assert found == Outcome(verdict, kind, "its words", fault=fault)
+
+
+@each_row(
+    "outcome,verdict",
+    [
+        (Outcome(Verdict.ABORT, FailureKind.AUTH, "no key"), Verdict.LIMITED),
+        (Outcome(Verdict.ABORT, FailureKind.USAGE, "bad flag"), Verdict.LIMITED),
+        (Outcome(Verdict.ABORT, FailureKind.NOT_STARTED, "no such file"), Verdict.LIMITED),
+        (Outcome(Verdict.ABORT, FailureKind.HOOK, "stop"), Verdict.ABORT),
+        (Outcome(Verdict.ABORT), Verdict.ABORT),
+        (Outcome(Verdict.FAILURE, FailureKind.AUTH), Verdict.FAILURE),
+    ],
+)
+def test_fallback_agent_that_would_end_the_run_is_skipped(
+    outcome: Outcome, verdict: Verdict
+) -> None:
+    found = without_stand_in(outcome)
+    assert (found.verdict, found.kind, found.reason) == (verdict, outcome.kind, outcome.reason)
+    if outcome.kind is FailureKind.NOT_STARTED:
+        assert found.fault == Fault(FailureKind.USAGE, "no such file")
+
+
+@each_row(
+    "end,kind,reason",
+    [
+        (Canceled("budget", "the budget is spent"), FailureKind.BUDGET, "the budget is spent"),
+        (Lost("the warden is gone"), FailureKind.CRASH, "the warden is gone"),
+    ],
+)
+def test_agent_that_was_cut_off_has_failed_whatever_was_signaled(
+    end: Exit, kind: FailureKind, reason: str
+) -> None:
+    for promises in (NONE, SUCCESS, FAILURE):
+        assert judge(end, promises) == Outcome(Verdict.FAILURE, kind, reason)

@@ -365,3 +365,13 @@ def test_echo_of_one_tag_in_json_leaves_the_other() -> None:
     text = f"{INSTRUCTION.decode()}\n{blocked.decode()}\n\nready\n<promise>SUCCESS</promise>"
     line = json.dumps({"text": text}).encode()
     assert flags(scan(line, Words("SUCCESS", "FAILURE"), prompt)) == (True, False)
+
+
+def test_evidence_of_a_long_line_is_what_stands_around_the_tag() -> None:
+    line = b"a " * 2000 + b"near it " + SUCCESS + b" after it" + b" z" * 2000
+    (shown,) = scan(line, WORDS, Prompt(b"")).lines
+    assert SUCCESS.decode() in shown
+    assert "near it" in shown
+    assert len(shown) < 1000
+    (short,) = scan(b"done: " + SUCCESS, WORDS, Prompt(b"")).lines
+    assert short == f"done: {SUCCESS.decode()}"

@@ -12,7 +12,15 @@ from rooda.agents.failure_kinds import FailureKind, known_kind
 from rooda.config.settings import SETTINGS
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.state import Limits, State, Status
-from rooda.loop.stops import Stop, StopRule, known_rule, stop
+from rooda.loop.stops import (
+    ExitCodes,
+    Stop,
+    StopRule,
+    exit_code,
+    known_rule,
+    recorded_reason,
+    stop,
+)
 from rooda.tasks.markdown_tasks import tasks_in
 from rooda.tasks.standing import TaskLedger
 from support.tables import each_row
@@ -273,3 +281,45 @@ def test_run_ends_if_only_blocked_tasks_are_left(
         else None
     )
     assert stop(state, Limits(9, 9)) is None
+
+
+def test_recorded_reason_names_the_last_of_several_failures() -> None:
+    threshold, by_signal = StopRule.FAILURE_THRESHOLD, StopRule.SIGNAL
+    words = threshold.row.recorded
+    assert recorded_reason(threshold, "", "exit code 3") == f"{words}, the last one: exit code 3"
+    assert recorded_reason(threshold, "", "") == words
+    assert recorded_reason(by_signal, "", "exit code 3") == by_signal.row.recorded
+    assert recorded_reason(threshold, "another reason", "exit code 3") == "another reason"
+
+
+CODES = ExitCodes(at_maximum=20, agent=21, verify=22, git=23, required_file=24)
+
+
+@each_row(
+    "rule,kind,code",
+    [
+        (StopRule.SIGNAL, None, 0),
+        (StopRule.DONE, None, 0),
+        (StopRule.ONCE, None, 0),
+        (StopRule.PAUSED, None, 0),
+        (StopRule.INTERRUPTED, FailureKind.EXIT, 130),
+        (StopRule.STOPPED, None, 130),
+        (StopRule.MAX_ITERATIONS, FailureKind.VERIFY, 20),
+        (StopRule.REQUIRED_FILE, FailureKind.EXIT, 24),
+        (StopRule.FAILURE_THRESHOLD, FailureKind.EXIT, 21),
+        (StopRule.FAILURE_THRESHOLD, FailureKind.VERIFY, 22),
+        (StopRule.FAILURE_THRESHOLD, FailureKind.COMMIT, 23),
+        (StopRule.AUTH, FailureKind.AUTH, 21),
+        (StopRule.NOT_STARTED, FailureKind.PROMPT, 1),
+        (StopRule.MAX_COST, FailureKind.VERIFY, 1),
+        (StopRule.STALL, FailureKind.EXIT, 1),
+        (StopRule.MIN_FREE_DISK, None, 1),
+    ],
+)
+def test_exit_code_follows_from_the_rule_and_from_what_failed(
+    rule: StopRule, kind: FailureKind | None, code: int
+) -> None:
+    last = Outcome(Verdict.FAILURE, kind) if kind else None
+    assert exit_code(Stop(rule.row.status, rule), last, CODES) == code
+    usual = {20: 2, 21: 1, 22: 1, 23: 1, 24: 1}.get(code, code)
+    assert exit_code(Stop(rule.row.status, rule), last, ExitCodes()) == usual
