@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.children import Nursery
+from support.children import Nursery, until
 from support.recorded import git, versioned
 from support.screen import Screen
 from support.workspace import PROCEDURE, Workspace, alive
@@ -210,11 +210,12 @@ def test_on_wait_hook_receives_the_wait(claude: Workspace) -> None:
 
 def _until_it_waits(workspace: Workspace) -> None:
     """Return as soon as the record has a wait."""
-    for _ in range(200):
+
+    def waits() -> bool:
         done = workspace.rooda("show", "--json")
-        if done.code == 0 and json.loads(done.out)["waits"]:
-            return
-    raise AssertionError("the run does not wait")
+        return done.code == 0 and bool(json.loads(done.out)["waits"])
+
+    until(waits, "the run waits")
 
 
 # What the agent prints at its first start, and flags: a wait of some seconds follows.

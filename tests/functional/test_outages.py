@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.children import Nursery
+from support.children import Nursery, until
 from support.ralphs import Ralphs, ralph_work
 from support.screen import Screen
 from support.transcripts import transcript
@@ -69,10 +69,8 @@ class Bench:
         return (json.loads(done.out)["waits"] or []) if done.code == 0 else []
 
     def until_it_waits(self) -> dict[str, Any]:
-        for _ in range(200):
-            if found := self.waits():
-                return found[-1]
-        raise AssertionError("the run does not wait")
+        until(lambda: bool(self.waits()), "the run waits")
+        return self.waits()[-1]
 
 
 @pytest.fixture
