@@ -14,8 +14,12 @@ from rooda.sandbox.tree_findings import Action, Finding, TreeFacts, compare
 from rooda.workspace.pin import Pin
 from rooda.workspace.tools import Tools
 from support.gitrepo import Repo, repository
+from support.tables import each_row
+from support.users import folder_of_ordinary_user
 
 PLACE = "runs/r/1"
+LONG = "x" * 200
+DEEPER = f"for i in $(seq 25); do mkdir {LONG}; cd -P {LONG}; done"
 KEPT = f".rooda/{PLACE}/removed"
 
 
@@ -116,10 +120,36 @@ REMOVED = {
         "cd .git/modules/sub; mkdir rebase-merge; echo ' x id' > rebase-merge/git-rebase-todo",
         ".git/modules/sub/rebase-merge",
     ),
-    "rebase list that is a pipe": (
+    "rebase list that is too large": (
         Finding.REBASE,
-        "mkdir .git/rebase-merge; mkfifo .git/rebase-merge/git-rebase-todo",
+        "mkdir .git/rebase-merge; truncate -s 9M .git/rebase-merge/git-rebase-todo",
         ".git/rebase-merge",
+    ),
+    "pipe in git's folder": (Finding.GIT_LINK, "mkfifo .git/MERGE_MSG", ".git/MERGE_MSG"),
+    "pipe in the folder of a new work tree": (
+        Finding.GIT_LINK,
+        "mkdir -p .git/worktrees/x; mkfifo .git/worktrees/x/HEAD",
+        ".git/worktrees/x/HEAD",
+    ),
+    "link in the folder of a new work tree": (
+        Finding.GIT_LINK,
+        "mkdir -p .git/worktrees/x/logs; ln -s ../../../../../victim .git/worktrees/x/logs/HEAD",
+        ".git/worktrees/x/logs/HEAD",
+    ),
+    "link at a depth beyond the longest path": (
+        Finding.GIT_LINK,
+        f"cd .git/logs; {DEEPER}; ln -s /etc x",
+        f".git/logs/{'/'.join([LONG] * 25)}/x",
+    ),
+    "address of a remote in a file": (
+        Finding.GIT_SETTINGS,
+        "mkdir -p .git/remotes; echo 'URL: evil.git' > .git/remotes/origin",
+        ".git/remotes/origin",
+    ),
+    "address of a branch in a file": (
+        Finding.GIT_SETTINGS,
+        "mkdir -p .git/branches; echo evil.git > .git/branches/origin",
+        ".git/branches/origin",
     ),
     "settings of claude": (
         Finding.CLI_SETTINGS,
@@ -178,6 +208,54 @@ def test_planted_file_is_moved_into_the_record(
     assert os.path.lexists(kept), "what was removed is in the record"
     assert stat.S_IMODE((repo.path / ".rooda").stat().st_mode) == 0o700
     assert repo.git("status", "--porcelain", "--ignore-submodules=dirty") is not None
+
+
+@pytest.mark.git
+@each_row("mode", ["000", "311", "444"])
+def test_nothing_hides_in_a_folder_that_is_closed(mode: str) -> None:
+    with folder_of_ordinary_user() as top:
+        (top / "of the user/in").mkdir(parents=True)
+        (top / "of the user").chmod(int(mode, 8))
+        check = TreeCheck(top, tree_walk.Places(str(top), str(top / ".rooda")))
+        assert stat.S_IMODE((top / "of the user").stat().st_mode) == int(mode, 8)
+
+        planted = top / "closed/sub"
+        planted.mkdir(parents=True)
+        (planted / ".mcp.json").write_text("evil")
+        (planted / "program").touch()
+        (planted / "program").chmod(0o4755)
+        for folder in (planted, planted.parent):
+            folder.chmod(int(mode, 8))
+        (top / "of the user").chmod(0o700)
+        (top / "of the user/in/.claude").mkdir()
+        (top / "of the user").chmod(int(mode, 8))
+
+        found = {(one.finding, name) for one in check.run(PLACE) for name in one.names}
+        assert found == {
+            (Finding.CLI_SETTINGS, "closed/sub/.mcp.json"),
+            (Finding.CLI_SETTINGS, "of the user/in/.claude"),
+            (Finding.SET_ID, "closed/sub/program"),
+        }
+        assert stat.S_IMODE((planted / "program").stat().st_mode) == 0o755
+        assert stat.S_IMODE((top / "of the user").stat().st_mode) == int(mode, 8)
+        (top / "of the user").chmod(0o700)
+        assert not (top / "of the user/in/.claude").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a folder of another user")
+def test_folder_of_another_user_is_refused_if_it_is_new() -> None:
+    with folder_of_ordinary_user() as top:
+        owner = os.geteuid()
+        os.seteuid(0)
+        (top / "old").mkdir(mode=0o700)
+        os.seteuid(owner)
+        check = TreeCheck(top, tree_walk.Places(str(top), str(top / ".rooda")))
+        os.seteuid(0)
+        (top / "new").mkdir(mode=0o700)
+        os.seteuid(owner)
+        found = check.run(PLACE)
+        os.seteuid(0)
+    assert found == [Handled(Finding.UNREADABLE, Action.REFUSED, ("new",))]
 
 
 @pytest.mark.real
@@ -291,6 +369,8 @@ NESTED = {
     "submodule that points elsewhere": ("echo 'gitdir: ../evil' > sub/.git", "sub"),
     "other settings": ("git -C other config core.fsmonitor evil", "other"),
     "other common folder": ("echo ../evil > other/.git/commondir", "other"),
+    "bare": ("git init -q --bare new.git", "new.git"),
+    "bare with files elsewhere": ("mkdir new; touch new/HEAD new/commondir", "new"),
 }
 
 
@@ -419,7 +499,7 @@ def test_a_hundred_thousand_files_take_seconds(tmp_path: Path) -> None:
             (folder / f"{name}").touch()
     places = tree_walk.Places(str(tmp_path / "tree"), "")
     began = time.process_time()
-    assert tree_walk.look(places).is_whole
+    assert tree_walk.look(places).facts.is_whole
     assert time.process_time() - began < 5  # 0.5 s on a free machine
 
 

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from rooda.files.sight import Sight
 from rooda.tasks.task_file import TaskFile, TaskFileError
 
 
 def read(path: Path, *inside: Path) -> list[str]:
-    return [task.name for task in TaskFile(path, path.name, inside).read()]
+    return [task.name for task in TaskFile(path, path.name, Sight(inside)).read()]
 
 
 def trouble(path: Path, *inside: Path) -> str:

@@ -1,10 +1,11 @@
 """The plan: everything that a run needs to know. A run executes it, the dry run prints it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from rooda.agents.facts import passed_on
 from rooda.config.command import Agent
@@ -22,6 +23,7 @@ from rooda.config.settings import (
     SIGNALS_SUCCESS,
 )
 from rooda.config.text_kinds import BY_SIGNAL
+from rooda.files.sight import Sight
 from rooda.prompts.compose import (
     assemble,
     assemble_file,
@@ -29,11 +31,9 @@ from rooda.prompts.compose import (
     feedback_section,
     notes_section,
 )
-from rooda.prompts.parts import Context, FilePart, Part, PromptError, size_of
+from rooda.prompts.parts import Context, Part, in_sight, size_of
 from rooda.tasks.task_file import TaskFile
 from rooda.workspace.free_space import DiskShortage, disk_places, find_shortage
-from rooda.workspace.real_folders import leads_out
-from rooda.workspace.state_folder import STATE_FOLDER
 from rooda.workspace.tools import Tools
 
 if TYPE_CHECKING:
@@ -56,6 +56,9 @@ class TaskSource(Protocol):
     def done(self, before: CurrentTask) -> CurrentTask:
         """Return the task that the agent has worked on, after the agent has ended."""
 
+    def in_sight(self, sight: Sight, /) -> "TaskSource":
+        """Return the source for an agent that sees only this."""
+
 
 class FixedTask(Struct, frozen=True):
     """One task for all iterations: rooda knows no more of a procedure than its description."""
@@ -70,13 +73,16 @@ class FixedTask(Struct, frozen=True):
         """Return the same task."""
         return before
 
+    def in_sight(self, _sight: Sight, /) -> "FixedTask":
+        """Return the same task: it is in no file."""
+        return self
+
 
 class PromptTemplate(Protocol):
     """A prompt that does not consist of the four phases."""
 
-    @property
-    def files(self) -> Sequence[FilePart]:
-        """The files that it is read from."""
+    def in_sight(self, sight: Sight, /) -> "PromptTemplate":
+        """Return the template for an agent that sees only this."""
 
     def read(self, iteration: int, most: int | None = None, /) -> str:
         """Return the prompt of an iteration. Raises PromptError, also beyond `most` bytes."""
@@ -118,6 +124,27 @@ class Plan(Struct, frozen=True):
         """The folder of the work: the workspace, unless the record is apart from it."""
         return self.project or self.workspace
 
+    def in_sandbox(self, sandbox: "SandboxPlan | None") -> "Plan":
+        """Return the plan with a sandbox: no file of the prompt is read out of the agent's sight.
+
+        An agent could make a link, and would find a file of the user in its next prompt.
+        """
+        if sandbox is None:
+            return self
+        sight = sandbox.sight(self.workspace)
+        return replace(
+            self,
+            sandbox=sandbox,
+            phases={
+                phase: tuple(in_sight(part, sight) for part in parts)
+                for phase, parts in self.phases.items()
+            },
+            contexts=tuple(in_sight(one, sight) for one in self.contexts),
+            file=None if self.file is None else in_sight(self.file, sight),
+            template=None if self.template is None else self.template.in_sight(sight),
+            work=self.work.in_sight(sight),
+        )
+
     @property
     def agent(self) -> Agent:
         """The agent that does the work."""
@@ -150,7 +177,6 @@ class Plan(Struct, frozen=True):
 
         `feedback` is the report on the iteration before, `notes` are those of the user.
         """
-        self._check_links()
         most = self.values[MAX_PROMPT_SIZE]
         if self.template is not None:
             text = self.template.read(iteration, most)
@@ -169,32 +195,3 @@ class Plan(Struct, frozen=True):
         if self.file is not None:
             return assemble_file(self.file, self.contexts, words, feedback, most, notes)
         return assemble(self.phases, self.contexts, words, feedback, most, notes)
-
-    def _check_links(self) -> None:
-        """Raise PromptError for a file behind a link that leads out of the sandbox.
-
-        An agent can make such a link, and would find a file of the user in its next prompt.
-        """
-        if self.sandbox is None:
-            return
-        box, own = self.sandbox, self.workspace.resolve() / STATE_FOLDER
-        inside = (box.tree, *box.writable, *box.real_writable)
-        visible = (*box.readable, *box.real_readable)
-        for file in self._files():
-            target = leads_out(file.path, inside, visible)
-            if target is None and (real := file.path.resolve()).is_relative_to(own):
-                target = real
-            if target is not None:
-                raise PromptError(
-                    f"{file.shown} leads to {target}, which the sandbox does not show",
-                    hint="Remove the link and put the file itself there. Or, if the link is yours: "
-                    "name the file itself, or add it to sandbox.readable",
-                )
-
-    def _files(self) -> Iterator[FilePart]:
-        """Yield the files of the prompt."""
-        parts = [part for parts in self.phases.values() for part in parts]
-        parts += [] if self.file is None else [self.file]
-        sources = [*(part.source for part in parts), *(one.source for one in self.contexts)]
-        sources += [] if self.template is None else self.template.files
-        yield from (source for source in sources if isinstance(source, FilePart))

@@ -219,9 +219,8 @@ def prepare(request: RunRequest, world: World) -> Prepared:
             flag_names=request.flag_names,
             started_in=world.folder,
             project=project,
-            sandbox=sandbox.plan,
             tasks=find_task_file(values, working_dir, world),
-        )
+        ).in_sandbox(sandbox.plan)
         problems += _check_whole_prompt(plan, checks)
     names = request.flag_names
     return Prepared(

@@ -30,8 +30,8 @@ from rooda.config.settings import (
     WORKING_DIR,
 )
 from rooda.config.world import World
+from rooda.files.sight import Sight, leads_out
 from rooda.workspace.git import Git, GitError
-from rooda.workspace.real_folders import leads_out
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import work_tree
 
@@ -141,8 +141,9 @@ def _check_links(values: Values, working_dir: Path, tree: Path) -> Iterator[Prob
         *((SANDBOX_READABLE, path) for path in readable),
         *((SANDBOX_WRITABLE, path) for path in writable),
     ]
+    sight = Sight((tree, *map(Path, writable)))
     for row, path in paths:
-        if (target := leads_out(Path(path), (tree, *map(Path, writable)), ())) is not None:
+        if (target := leads_out(Path(path), sight)) is not None:
             text = f"{path} leads to {target} by a link that an agent may have made"
             yield _at(row, values, text, f"Remove the link, or, if it is yours, name {target}")
 

@@ -17,6 +17,7 @@ from rooda.config.settings import (
 from rooda.config.text_kinds import BY_TASKS
 from rooda.config.work_checks import names_tracker
 from rooda.config.world import World
+from rooda.files.sight import Sight
 from rooda.tasks.task_file import TaskFile, TaskFileError
 from rooda.text.paths import file_mode, shown_from
 from rooda.workspace.work_tree import work_tree
@@ -82,4 +83,4 @@ def check_tasks(values: Values, working_dir: Path, world: World) -> Iterator[Pro
 def task_file(path: Path, world: World, inside: tuple[Path, ...]) -> TaskFile:
     """Return the task file at this path; links may not lead out of the folders `inside`."""
     shown = shown_from(world.folder, path, world.home)
-    return TaskFile(path, shown, tuple(folder.resolve() for folder in inside))
+    return TaskFile(path, shown, Sight(tuple(folder.resolve() for folder in inside)))

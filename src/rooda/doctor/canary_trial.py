@@ -13,6 +13,7 @@ from rooda.config.command import Agent
 from rooda.config.plan import Plan
 from rooda.config.resolve import Values
 from rooda.engine.trial import run_once
+from rooda.files.sight import Sight
 from rooda.loop.agent_events import AgentSaid
 from rooda.loop.iteration_events import IterationEnded, PromptFailed
 from rooda.loop.promises import Promises
@@ -20,7 +21,6 @@ from rooda.loop.services import Execute
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.prompts.compose import promise_tag
-from rooda.prompts.parts import FilePart
 from rooda.text.event import Event
 from rooda.text.plain_files import read_plain_file
 from rooda.workspace.git import Git, GitError
@@ -61,7 +61,6 @@ class CanaryTask(Struct, frozen=True):
     seed: str
     mark: str
     signal: str
-    files: tuple[FilePart, ...] = ()  # it is read from no file
 
     @classmethod
     def new(cls, signal: str) -> "CanaryTask":
@@ -87,6 +86,10 @@ class CanaryTask(Struct, frozen=True):
     def read(self, _iteration: int, _most: int | None = None, /) -> str:
         """Return the prompt; this makes the task the template of a plan."""
         return self.prompt()
+
+    def in_sight(self, _sight: Sight, /) -> "CanaryTask":
+        """Return the same task: it is read from no file."""
+        return self
 
     def is_written(self, content: bytes) -> bool:
         """Return whether the content is the word that the agent had to write."""

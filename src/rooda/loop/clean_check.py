@@ -3,7 +3,6 @@
 import contextlib
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 from rooda.agents.failure_kinds import FailureKind
 from rooda.config.plan import Plan
@@ -15,6 +14,7 @@ from rooda.config.settings import (
     VERIFY_FEEDBACK,
     VERIFY_TIMEOUT,
 )
+from rooda.files.beneath import Beneath
 from rooda.loop.context import IterationContext
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.services import Services
@@ -102,8 +102,10 @@ def _run(plan: Plan, services: Services, command: str, left_out: LeftOut) -> tup
 @contextlib.contextmanager
 def _index_of_commit(plan: Plan, services: Services, pin: Pin, left_out: LeftOut) -> Iterator[Git]:
     """Yield a git with an index of what rooda would commit now; the user's index stays as it is."""
-    index = pin.git_dir / _INDEX
-    _copy_index(pin.git_dir / "index", index)
+    folder, index = Beneath(pin.git_dir), pin.git_dir / _INDEX
+    _forget_index(folder)
+    with contextlib.suppress(FileNotFoundError), folder.open("index") as content:
+        folder.write_new(_INDEX, content, 0o600)  # else nothing is tracked yet
     try:
         user_git = UserGit(plan, services.tools, pin, index)
         staged = Staging(user_git, plan, services, pin, index).stage(left_out)
@@ -113,17 +115,13 @@ def _index_of_commit(plan: Plan, services: Services, pin: Pin, left_out: LeftOut
             raise GitError(f"git add: {staged.last_words(SHOWN) or staged.error}")
         yield Git(pin.top, services.tools, {"GIT_INDEX_FILE": str(index)})
     finally:
-        index.unlink(missing_ok=True)
+        _forget_index(folder)
 
 
-def _copy_index(source: Path, target: Path) -> None:
-    target.unlink(missing_ok=True)
-    Path(f"{target}.lock").unlink(missing_ok=True)  # of a git that was killed
-    with contextlib.suppress(FileNotFoundError):  # nothing is tracked yet
-        content = source.read_bytes()
-        fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(fd, "wb") as file:
-            file.write(content)
+def _forget_index(folder: Beneath) -> None:
+    for name in (_INDEX, f"{_INDEX}.lock"):  # the lock of a git that was killed
+        with contextlib.suppress(FileNotFoundError):
+            folder.remove(name)
 
 
 def _ended(

@@ -4,13 +4,16 @@ import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from rooda.files.sight import OutOfSightError, Sight, read_named
 from rooda.prompts import builtin
 from rooda.text.numbers import format_size
 from rooda.text.paths import anchored
-from rooda.text.plain_files import NotPlainFileError, read_plain_file
+from rooda.text.plain_files import NotPlainFileError
 from rooda.text.templates import DOLLAR, fill, names_in
 
 PHASES = ("observe", "orient", "decide", "act")
@@ -50,10 +53,14 @@ class TextPart(Struct, frozen=True):
 
 
 class FilePart(Struct, frozen=True):
-    """A file of the user; `shown` is its name as the user wrote it."""
+    """A file of the user; `shown` is its name as the user wrote it.
+
+    In a sandbox, `sight` is what the agent can see: rooda follows no link of the agent beyond that.
+    """
 
     path: Path
     shown: str
+    sight: Sight | None = None
 
     @property
     def name(self) -> str:
@@ -62,7 +69,7 @@ class FilePart(Struct, frozen=True):
 
     def read(self, most: int | None = None) -> str:
         """Return the text; raise PromptError if it can't be read or has more than `most` bytes."""
-        return read_text_file(self.path, self.shown, most)
+        return read_text_file(self.path, self.shown, most, self.sight)
 
 
 class BuiltinPart(Struct, frozen=True):
@@ -121,13 +128,15 @@ def size_of(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
 
 
-def read_text_file(path: Path, shown: str, most: int | None = None) -> str:
+def read_text_file(
+    path: Path, shown: str, most: int | None = None, sight: Sight | None = None
+) -> str:
     """Return the text of a prompt file; raise PromptError with the reason if that fails.
 
     Of a file with more than `most` bytes, rooda reads no more than that.
     """
     try:
-        data = read_plain_file(path, None if most is None else most + 1, follow=True)
+        data = read_named(path, None if most is None else most + 1, sight)
         if most is not None and len(data) > most:
             raise PromptTooLargeError(shown, most)
         if b"\0" in data:
@@ -138,6 +147,12 @@ def read_text_file(path: Path, shown: str, most: int | None = None) -> str:
             f"{shown} is not UTF-8 text (byte {error.start})",
             hint="Save the file as UTF-8",
         ) from None
+    except OutOfSightError as error:
+        hint = (
+            "Remove the link and put the file itself there. Or, if the link is yours: name the "
+            "file itself, or add it to sandbox.readable"
+        )
+        raise PromptError(f"{shown} {error.strerror}", hint=hint) from None
     except NotPlainFileError:
         what = "a folder, not a file" if path.is_dir() else "not a regular file"
         raise PromptError(f"{shown} is {what}", hint="Name a file") from None
@@ -165,6 +180,16 @@ class Context(Struct, frozen=True):
         if isinstance(self.source, FilePart):
             return f"Source: {self.source.shown}\n\n{text}"
         return text
+
+
+_Part = TypeVar("_Part", Part, Context)
+
+
+def in_sight(part: _Part, sight: Sight) -> _Part:
+    """Return a part whose file is read for an agent that sees only this."""
+    if not isinstance(part.source, FilePart):
+        return part
+    return replace(part, source=replace(part.source, sight=sight))
 
 
 def looks_like_path(value: str) -> bool:

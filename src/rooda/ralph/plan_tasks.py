@@ -1,9 +1,11 @@
 """The task of an iteration by ralph's implementation plan, and ralph's prompt."""
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rooda.config.plan import CurrentTask
 from rooda.config.settings import MAX_PROMPT_SIZE
+from rooda.files.sight import Sight
 from rooda.prompts.parts import FilePart, PromptError, refuse_empty
 from rooda.tasks.markdown_tasks import Task, became_complete, current_task, first_heading
 from rooda.tasks.task_file import TaskFile, TaskFileError
@@ -32,6 +34,11 @@ class PlanTasks(Struct):
         task = became_complete(self._before, self._tasks())
         return CurrentTask(task.name, task.spec or "none") if task is not None else before
 
+    def in_sight(self, sight: Sight, /) -> "PlanTasks":
+        """Return the tasks for an agent that sees only this."""
+        plan = None if self.plan is None else replace(self.plan, sight=sight)
+        return PlanTasks(plan, replace(self.prompt, sight=sight))
+
     def _tasks(self) -> tuple[Task, ...]:
         return () if self.plan is None else tasks_of(self.plan)
 
@@ -56,10 +63,9 @@ class RalphPrompt(Struct, frozen=True):
     file: FilePart
     names: tuple[tuple[str, str], ...]
 
-    @property
-    def files(self) -> tuple[FilePart, ...]:
-        """The file, for checks of its path."""
-        return (self.file,)
+    def in_sight(self, sight: Sight, /) -> "RalphPrompt":
+        """Return the prompt for an agent that sees only this."""
+        return replace(self, file=replace(self.file, sight=sight))
 
     def read(self, iteration: int, most: int | None = None, /) -> str:
         """Return the prompt of an iteration. Raises PromptError, also beyond `most` bytes."""

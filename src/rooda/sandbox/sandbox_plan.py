@@ -7,6 +7,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rooda.files.sight import Sight
+from rooda.workspace.state_folder import STATE_FOLDER
 from rooda.workspace.tools import Tools
 
 COMMAND_NAMES = ("workspace", "cwd", "home")  # in the template of `sandbox: command`
@@ -57,3 +59,11 @@ class SandboxPlan(Struct, frozen=True):
     env: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+
+    def sight(self, workspace: Path) -> Sight:
+        """Return what the agent can change and read of the user's files."""
+        return Sight(
+            changes=(self.tree, *self.writable, *self.real_writable),
+            reads=(*self.readable, *self.real_readable),
+            hidden=(workspace.resolve() / STATE_FOLDER,),
+        )

@@ -2,19 +2,18 @@
 
 import contextlib
 import os
-import shutil
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from rooda.files.beneath import FOLDER, Above, Beneath, set_mode
 from rooda.sandbox.tree_findings import Action, Finding, Found, compare
-from rooda.sandbox.tree_walk import Places, look
+from rooda.sandbox.tree_walk import Places, look, worktrees_of
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.pin import Pin
 from rooda.workspace.put_back import move_aside
-from rooda.workspace.real_folders import FOLDER, real_folder
 from rooda.workspace.state_folder import STATE_FOLDER, make_folders
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import work_tree
@@ -22,7 +21,6 @@ from rooda.workspace.work_tree import work_tree
 REMOVED = "removed"  # the folder for what was removed, in the folder of the iteration
 _HUSKY = ".husky"
 _SET_ID = stat.S_ISUID | stat.S_ISGID
-_PLAIN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Handled(Struct, frozen=True):
@@ -50,7 +48,11 @@ class TreeCheck:
         self._workspace = workspace
         self._places = places
         self._is_over = is_over
-        self._before = look(places)
+        seen = look(places)
+        self._before = seen.facts
+        self._worktrees = worktrees_of(places)
+        self._closed = seen.closed  # folders that the user has closed stay so
+        self._close_again(seen.closed)
         self._told: set[str] = set()
         self.is_due = False
         self.hard_links = tuple(map(self._name, self._before.hard_links))
@@ -93,11 +95,18 @@ class TreeCheck:
         returned once. What could not be removed is refused.
         """
         self.is_due, self.excluded = False, frozenset()
-        after = look(self._places, self._is_over)
+        after = look(self._places, self._is_over, self._worktrees)
         handled: list[Handled] = []
-        for found in compare(self._before, after):
+        for found in compare(self._before, after.facts):
             handled += self._act(found, place)
+        self._close_again(after.closed)
         return handled
+
+    def _close_again(self, folders: Mapping[str, int]) -> None:
+        for path, mode in folders.items():
+            if path in self._closed:
+                with contextlib.suppress(OSError), self._above(path) as (parent, name):
+                    set_mode(parent, name, mode)
 
     def _act(self, found: Found, place: str) -> list[Handled]:
         match found.action:
@@ -129,34 +138,26 @@ class TreeCheck:
         return handled + ([self._handled(found, Action.REFUSED, failed)] if failed else [])
 
     def _move(self, path: str, place: str) -> None:
-        """Move a file, a link or a folder into the record, under a number and its last name.
-
-        A flat name: what was moved before may be a link that leads out of the record.
-        """
+        """Move a file, a link or a folder into the record, under a number and its last name."""
         with self._above(path) as (parent, name):
             target = os.open(make_folders(self._workspace, place), FOLDER)
             try:
-                move_aside(parent, name, target, _keep_copy)
+                move_aside(parent, name, target)
             finally:
                 os.close(target)
 
     def _clear_bits(self, path: str) -> None:
         with self._above(path) as (parent, name):
-            fd = os.open(name, _PLAIN, dir_fd=parent)
-            try:
-                os.fchmod(fd, stat.S_IMODE(os.fstat(fd).st_mode) & ~_SET_ID)
-            finally:
-                os.close(fd)
+            set_mode(parent, name, stat.S_IMODE(os.lstat(name, dir_fd=parent).st_mode) & ~_SET_ID)
 
     @contextlib.contextmanager
-    def _above(self, path: str) -> Iterator[tuple[int, str]]:
+    def _above(self, path: str) -> Iterator[Above]:
         """Yield the open folder above a path, reached without links, and the last name."""
         places = self._places
         tops = (places.git_folder, places.shared, places.top)
         top = next(one for one in tops if one and path.startswith(f"{one}/"))
-        folder, _, name = path.removeprefix(f"{top}/").rpartition("/")
-        with real_folder(Path(top), folder) as parent:
-            yield parent, name
+        with Beneath(top).above(path.removeprefix(f"{top}/")) as found:
+            yield found
 
     def _handled(
         self, found: Found, action: Action, paths: Sequence[str], place: str = ""
@@ -166,11 +167,6 @@ class TreeCheck:
     def _name(self, path: str) -> str:
         """Return the name of a path, relative to the top if it is below it."""
         return path.removeprefix(f"{self._places.top}/")
-
-
-def _keep_copy(parent: int, name: str, target: int, new: str) -> None:
-    """Move to another file system: that of git's folder is not that of the record."""
-    shutil.move(f"/proc/self/fd/{parent}/{name}", f"/proc/self/fd/{target}/{new}")
 
 
 def _hook_folders(top: Path, tools: Tools) -> Iterator[str]:

@@ -45,6 +45,7 @@ class Finding(StrEnum):
     SET_ID = "set-id"
     CLI_SETTINGS = "cli-settings"
     CONFIG = "config"
+    UNREADABLE = "unreadable"
     TOO_LARGE = "too-large"
 
     @property
@@ -59,7 +60,10 @@ class Finding(StrEnum):
 
 
 _WORDS: Mapping[Finding, tuple[str, str]] = {
-    Finding.GIT_LINK: ("links in git's folder", "git would write to other files through them"),
+    Finding.GIT_LINK: (
+        "links or pipes in git's folder",
+        "git would write to other files through them, or wait for them",
+    ),
     Finding.GIT_SETTINGS: ("settings of git", "git would run programs that they name"),
     Finding.HOOK: ("hooks of git", "git would run them outside of the sandbox"),
     Finding.MODULE: ("repositories of submodules", "git would run programs that they name"),
@@ -68,6 +72,7 @@ _WORDS: Mapping[Finding, tuple[str, str]] = {
     Finding.SET_ID: ("set-uid or set-gid files", "another user could run them with these rights"),
     Finding.CLI_SETTINGS: ("settings of agent CLIs", "a CLI would run programs that they name"),
     Finding.CONFIG: ("config files of rooda or ralph", "the next run would obey them"),
+    Finding.UNREADABLE: ("folders that rooda can't read", "rooda could not check what is in them"),
     Finding.TOO_LARGE: ("a tree with too many files", "rooda could not check all of them"),
 }
 
@@ -87,13 +92,14 @@ class TreeFacts(Struct, frozen=True):
     outside executes or obeys, and the folders around them (their mark is empty).
     """
 
-    git_links: Mapping[str, str] = {}  # links below git's folders, and their targets
+    git_links: Mapping[str, str] = {}  # links and pipes below git's folders, and their marks
     modules: frozenset[str] = frozenset()  # repositories of submodules
     rebases: frozenset[str] = frozenset()  # unfinished rebases with `exec` lines
     shared: str = ""  # the git folder that the work tree shares with other ones, if it is another
     repositories: Mapping[str, str] = {}  # folders with a `.git`, and a mark of its settings
     set_id: frozenset[str] = frozenset()
     guarded: Mapping[str, tuple[Finding, str]] = {}  # kind and mark
+    unreadable: frozenset[str] = frozenset()  # folders
     hard_links: tuple[str, ...] = ()  # files with more than one name, the first ones
     hard_link_count: int = 0
     is_whole: bool = True  # the search came to its end
@@ -121,6 +127,7 @@ def compare(before: TreeFacts, after: TreeFacts) -> list[Found]:
         _found(Finding.SET_ID, Action.CLEARED, after.set_id - before.set_id),
         _found(Finding.REPOSITORY, Action.EXCLUDED, repositories),
         *_guarded(before.guarded, after),
+        _found(Finding.UNREADABLE, Action.REFUSED, after.unreadable - before.unreadable),
     ]
     if not after.is_whole:
         found.append(Found(Finding.TOO_LARGE, Action.REFUSED, ()))

@@ -1,17 +1,18 @@
 """One walk over a work tree and its git folders, for what could act outside of the sandbox.
 
-It follows no link, opens only the few files that matter, and ends in a bounded time.
+It goes through the door (`files/beneath.py`), reads only the few files that matter, and ends in a
+bounded time.
 """
 
 import contextlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterator
 
 from msgspec import Struct, field
 
+from rooda.files.beneath import Beneath, Entry, Listing
 from rooda.sandbox.tree_findings import (
     CLI_SETTINGS,
     CONFIG_NAMES,
@@ -20,10 +21,8 @@ from rooda.sandbox.tree_findings import (
     TreeFacts,
     has_exec_line,
 )
-from rooda.text.plain_files import read_plain_file
 
 _MOST_SECONDS = 60.0
-_LOOK_EVERY = 1000  # files between two looks at the clock
 _LARGEST = 1024 * 1024  # bytes of a file that rooda compares by its content
 _MOST_NAMED = 5
 _SET_ID = stat.S_ISUID | stat.S_ISGID
@@ -33,6 +32,8 @@ _REBASES = {
     "sequencer": "todo",
 }
 # The files of a repository that make git run a program or use other objects.
+_REMOTES = ("remotes", "branches")  # folders with files that name addresses, as git once had them
+_BARE = ({"HEAD", "objects", "refs"}, {"HEAD", "commondir"})  # what makes git see a repository
 _SETTINGS = ("config", "config.worktree", "commondir", "info/attributes", "objects/info/alternates")
 
 
@@ -56,11 +57,20 @@ class _Facts(Struct):
     repositories: dict[str, str] = field(default_factory=dict)
     set_id: set[str] = field(default_factory=set)
     guarded: dict[str, tuple[Finding, str]] = field(default_factory=dict)
+    unreadable: set[str] = field(default_factory=set)
+    closed: dict[str, int] = field(default_factory=dict)
     hard_links: list[str] = field(default_factory=list)
     hard_link_count: int = 0
 
+    def note_folder(self, path: str, listing: Listing) -> None:
+        """Note a folder that was closed to its owner, or is closed to rooda."""
+        if listing.closed is not None:
+            self.closed[path] = listing.closed
+        if listing.error is not None:
+            self.unreadable.add(path)
+
     def note_file(self, path: str, status: os.stat_result) -> None:
-        """Note a regular file with unusual rights or with more names."""
+        """Note a file with unusual rights, or a regular one with more names."""
         if status.st_mode & _SET_ID:
             self.set_id.add(path)
         if status.st_nlink > 1:
@@ -69,23 +79,37 @@ class _Facts(Struct):
                 self.hard_links.append(path)
 
 
+class Seen(Struct, frozen=True):
+    """What a walk has found. `closed`: folders that rooda opened for itself, and their modes."""
+
+    facts: TreeFacts
+    closed: dict[str, int]
+
+
 class _OutOfTimeError(Exception):
     """The walk took too long."""
 
 
-def look(places: Places, is_over: Callable[[], bool] = lambda: False) -> TreeFacts:
-    """Return what matters in the tree. `is_over` says that the walk has to end now."""
+def look(
+    places: Places,
+    is_over: Callable[[], bool] = lambda: False,
+    worktrees: Collection[str] | None = None,
+) -> Seen:
+    """Return what matters in the tree. `is_over` says that the walk has to end now.
+
+    `worktrees` are the folders of other work trees that git had before: those of the user.
+    """
     found, clock = _Facts(), _Clock(is_over)
     is_whole = True
     try:
         for folder in filter(None, (places.git_folder, places.shared)):
-            _walk_git(folder, found, clock)
+            _walk_git(folder, found, clock, worktrees)
             if places.writes_git_settings:
                 _note_git_settings(folder, found)
         _walk_tree(places, found, clock)
     except _OutOfTimeError:
         is_whole = False
-    return TreeFacts(
+    facts = TreeFacts(
         git_links=found.git_links,
         modules=frozenset(found.modules),
         rebases=frozenset(found.rebases),
@@ -93,10 +117,12 @@ def look(places: Places, is_over: Callable[[], bool] = lambda: False) -> TreeFac
         repositories=found.repositories,
         set_id=frozenset(found.set_id),
         guarded=found.guarded,
+        unreadable=frozenset(found.unreadable),
         hard_links=tuple(found.hard_links),
         hard_link_count=found.hard_link_count,
         is_whole=is_whole,
     )
+    return Seen(facts, found.closed)
 
 
 class _Clock:
@@ -112,58 +138,60 @@ class _Clock:
             raise _OutOfTimeError
 
 
-def _entries(folder: str, clock: _Clock) -> Iterable[tuple[os.DirEntry[str], os.stat_result]]:
-    """Return what is in a folder, with its status; nothing for a folder that rooda can't read."""
-    found: list[tuple[os.DirEntry[str], os.stat_result]] = []
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                with contextlib.suppress(OSError):
-                    found.append((entry, entry.stat(follow_symlinks=False)))
-                if len(found) % _LOOK_EVERY == 0:
-                    clock.check()
-    except OSError:
-        pass
-    clock.check()
-    return found
+def _walk(top: str, found: _Facts, clock: _Clock) -> Iterator[tuple[str, Listing]]:
+    """Yield each folder with its path."""
+    with contextlib.suppress(FileNotFoundError):  # an agent has deleted it
+        for listing in Beneath(top).walk(clock.check):
+            path = f"{top}/{listing.path}" if listing.path else top
+            found.note_folder(path, listing)
+            yield path, listing
 
 
 def _walk_tree(places: Places, found: _Facts, clock: _Clock) -> None:
-    # A folder, and the kind of the guarded files below it (None: they are not guarded).
-    waiting: list[tuple[str, Finding | None]] = [(places.top, None)]
     own = {places.skipped, places.git_folder, places.shared}
     names = {".git", ".ralph", *CLI_SETTINGS, *CONFIG_NAMES, *map(os.path.basename, places.hooks)}
-    while waiting:
-        folder, inside = waiting.pop()
-        for entry, status in _entries(folder, clock):
-            path, kind = entry.path, inside
-            if (inside is not None or entry.name in names) and path not in own:
-                kind = _note_name(entry, status, inside, places, found)
+    # Folders in which all files are guarded, and what the files are.
+    guarded: dict[str, Finding] = {}
+    for folder, listing in _walk(places.top, found, clock):
+        inside = guarded.pop(folder, None)
+        if _is_bare(folder, listing):
+            found.repositories[folder] = _settings_mark(Beneath(listing.fd), "")
+        for entry in listing.entries:
+            name, status = entry
+            path = f"{folder}/{name}"
+            if path in own:
+                listing.enter = [one for one in listing.enter if one != name]
+                continue
+            kind = inside
+            if inside is not None or name in names:
+                kind = _note_name(folder, entry, listing, inside, places, found)
             if stat.S_ISDIR(status.st_mode):
-                if path not in own:
-                    waiting.append((path, kind))
+                if kind is not None:
+                    guarded[path] = kind
             elif status.st_nlink > 1 or status.st_mode & _SET_ID:
                 found.note_file(path, status)
 
 
 def _note_name(
-    entry: os.DirEntry[str],
-    status: os.stat_result,
+    folder: str,
+    entry: Entry,
+    listing: Listing,
     inside: Finding | None,
     places: Places,
     found: _Facts,
 ) -> Finding | None:
     """Note a file or folder whose name matters; return the kind of the files below it."""
-    path, name, folder = entry.path, entry.name, os.path.dirname(entry.path)  # noqa: PTH120
+    name, status = entry
+    path, here = f"{folder}/{name}", Beneath(listing.fd)
     if name == ".git" and (folder != places.top or not places.git_folder):
-        found.repositories[folder] = _repository_mark(path, status)
+        found.repositories[folder] = _repository_mark(here, entry)
     kind = inside or _kind(path, name, places)
     if name == ".ralph" and stat.S_ISLNK(status.st_mode):
         kind = Finding.CONFIG  # its config would be that of another folder
     if kind is Finding.CONFIG and stat.S_ISDIR(status.st_mode):
         return None  # no program reads a folder as a config file
     if kind is not None:
-        found.guarded[path] = (kind, _mark(path, status))
+        found.guarded[path] = (kind, _mark(here, name, status))
     return kind
 
 
@@ -176,33 +204,61 @@ def _kind(path: str, name: str, places: Places) -> Finding | None:
     return Finding.HOOK if path in places.hooks else None
 
 
-def _walk_git(folder: str, found: _Facts, clock: _Clock) -> None:
-    """Note links, unusual rights, unfinished rebases, and the repositories of submodules.
+def _is_bare(folder: str, listing: Listing) -> bool:
+    """Return whether git takes a folder itself for a repository."""
+    if folder.endswith("/.git"):
+        return False  # it is noted with the folder that it is in
+    names = {entry.name for entry in listing.entries}
+    return any(signs <= names for signs in _BARE)
 
-    The folders in `worktrees` belong to other work trees, and the user may work there.
+
+def _walk_git(folder: str, found: _Facts, clock: _Clock, worktrees: Collection[str] | None) -> None:
+    """Note links, pipes, unusual rights, unfinished rebases, and the repositories of submodules.
+
+    The folders in `worktrees` belong to other work trees. The user may work in those that were
+    there before.
     """
-    waiting = [folder]
     modules, others = f"{folder}/modules/", f"{folder}/worktrees"
-    while waiting:
-        place = waiting.pop()
-        for entry, status in _entries(place, clock):
-            path, name = entry.path, entry.name
-            if stat.S_ISLNK(status.st_mode):
-                found.git_links[path] = _target(path)
-            elif stat.S_ISDIR(status.st_mode):
-                waiting += [] if place == others else [path]
-                if name in _REBASES and _has_exec(f"{path}/{_REBASES[name]}"):
-                    found.rebases.add(path)
-            elif stat.S_ISREG(status.st_mode):
+    for place, listing in _walk(folder, found, clock):
+        here = Beneath(listing.fd)
+        if place == others:
+            listing.enter = [one for one in listing.enter if _is_new(f"{place}/{one}", worktrees)]
+        is_of_remotes = place in {f"{folder}/{name}" for name in _REMOTES}
+        for name, status in listing.entries:
+            path = f"{place}/{name}"
+            if stat.S_ISREG(status.st_mode):
                 found.note_file(path, status)
                 if name == "HEAD" and path.startswith(modules) and "/logs/" not in path:
                     found.modules.add(place)
+                if is_of_remotes:
+                    found.guarded[path] = (Finding.GIT_SETTINGS, _mark(here, name, status))
+            elif stat.S_ISLNK(status.st_mode):
+                found.git_links[path] = _mark(here, name, status)
+            elif stat.S_ISFIFO(status.st_mode):
+                found.git_links[path] = "pipe"
+        todo = _REBASES.get(place.rpartition("/")[2])
+        if todo is not None and _has_exec(here, todo):
+            found.rebases.add(place)
 
 
-def _has_exec(path: str) -> bool:
+def _is_new(worktree: str, known: Collection[str] | None) -> bool:
+    return known is not None and worktree not in known
+
+
+def worktrees_of(places: Places) -> frozenset[str]:
+    """Return the folders of other work trees in git's folders."""
+    found: set[str] = set()
+    for folder in filter(None, (places.git_folder, places.shared)):
+        with contextlib.suppress(OSError):
+            names = Beneath(folder).list("worktrees")
+            found.update(f"{folder}/worktrees/{one.name}" for one in names)
+    return frozenset(found)
+
+
+def _has_exec(folder: Beneath, name: str) -> bool:
     """Return whether a list of a rebase has `exec` lines; true for one that rooda can't read."""
     try:
-        todo = read_plain_file(Path(path), _LARGEST)
+        todo = folder.read(name, _LARGEST)
     except FileNotFoundError:
         return False
     except OSError:
@@ -211,52 +267,59 @@ def _has_exec(path: str) -> bool:
 
 
 def _note_git_settings(folder: str, found: _Facts) -> None:
-    for repository in (folder, *(one for one in found.modules if one.startswith(f"{folder}/"))):
-        paths = [f"{repository}/{name}" for name in _SETTINGS]
-        kinds = dict.fromkeys(paths, Finding.GIT_SETTINGS)
-        hooks = f"{repository}/hooks"
+    door = Beneath(folder)
+    own = (one.removeprefix(f"{folder}/") for one in found.modules if one.startswith(f"{folder}/"))
+    for repository in ("", *own):
+        kinds = {_below(repository, name): Finding.GIT_SETTINGS for name in _SETTINGS}
+        hooks = _below(repository, "hooks")
         with contextlib.suppress(OSError):
-            kinds |= {f"{hooks}/{name}": Finding.HOOK for name in os.listdir(hooks)}  # noqa: PTH208
-        for path, kind in kinds.items():
-            try:
-                found.guarded[path] = (kind, _mark(path, os.lstat(path)))
-            except OSError:
-                continue
+            kinds |= {f"{hooks}/{one.name}": Finding.HOOK for one in door.list(hooks)}
+        for name, kind in kinds.items():
+            with contextlib.suppress(OSError):
+                found.guarded[f"{folder}/{name}"] = (kind, _mark(door, name, door.status(name)))
 
 
-def _repository_mark(path: str, status: os.stat_result) -> str:
+def _below(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def _repository_mark(folder: Beneath, git: Entry) -> str:
     """Return a mark of what decides which programs git runs in a nested repository."""
-    if not stat.S_ISDIR(status.st_mode):
-        return f"file {_mark(path, status)}"  # it points to a repository elsewhere
+    if not stat.S_ISDIR(git.status.st_mode):
+        return f"file {_mark(folder, *git)}"  # it points to a repository elsewhere
+    return _settings_mark(folder, git.name)
+
+
+def _settings_mark(folder: Beneath, repository: str) -> str:
     marks = []
-    for name in _SETTINGS:
+    for name in (_below(repository, one) for one in _SETTINGS):
         try:
-            marks.append(_mark(f"{path}/{name}", os.lstat(f"{path}/{name}")))
+            marks.append(_mark(folder, name, folder.status(name)))
         except OSError:
             marks.append("-")
     return " ".join(["folder", *marks])
 
 
-def _mark(path: str, status: os.stat_result) -> str:
+def _mark(folder: Beneath, name: str, status: os.stat_result) -> str:
     """Return a text that changes with the content of a file; empty for a folder."""
     if stat.S_ISDIR(status.st_mode):
         return ""
     if stat.S_ISLNK(status.st_mode):
-        return f"link {_target(path)}"
+        return f"link {_target(folder, name)}"
     kind = "program" if status.st_mode & stat.S_IXUSR else "file"
     if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST:
         return f"{kind} {status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
     import hashlib  # noqa: PLC0415 - it loads OpenSSL, which takes megabytes
 
     try:
-        content = read_plain_file(Path(path), _LARGEST + 1)
+        content = folder.read(name, _LARGEST + 1)
     except OSError:
         return f"{kind} {status.st_ino} {status.st_size} {status.st_mtime_ns}"
     return f"{kind} {hashlib.blake2b(content, digest_size=16).hexdigest()}"
 
 
-def _target(path: str) -> str:
+def _target(folder: Beneath, name: str) -> str:
     try:
-        return str(Path(path).readlink())
+        return os.fsdecode(folder.link(name) or b"")
     except OSError:
         return ""

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rooda.files.sight import OutOfSightError, Sight, read_named
 from rooda.tasks.markdown_tasks import Task, tasks_in
 from rooda.text.markdown import LONGEST
-from rooda.text.plain_files import read_plain_file
-from rooda.workspace.real_folders import leads_out
 
 # How the name of a file ends, and what reads it. Every other file is read as Markdown.
 _READERS: dict[str, Callable[[str], tuple[Task, ...]]] = {}
@@ -26,12 +25,12 @@ class TaskFileError(Exception):
 class TaskFile(Struct, frozen=True):
     """A file with tasks. `shown` is its name in messages.
 
-    A link below one of the folders `inside` may not lead out of them: an agent can make one.
+    A link may not lead out of `sight`: an agent can make one.
     """
 
     path: Path
     shown: str
-    inside: tuple[Path, ...] = ()
+    sight: Sight | None = None
 
     def read(self) -> tuple[Task, ...]:
         """Return the tasks in the file. Raises TaskFileError."""
@@ -45,11 +44,11 @@ class TaskFile(Struct, frozen=True):
             return ()
 
     def _read(self, path: Path) -> tuple[Task, ...]:
-        target = leads_out(path, self.inside, ())
-        if target is not None:
-            raise TaskFileError(f"is a link that leads out of the work tree, to {target}")
         try:
-            data = read_plain_file(path, LONGEST + 1, follow=True)
+            data = read_named(path, LONGEST + 1, self.sight)
+        except OutOfSightError as error:
+            text = f"is a link that leads out of the work tree, to {error.target}"
+            raise TaskFileError(text) from None
         except FileNotFoundError:
             raise TaskFileError("does not exist") from None
         except (OSError, ValueError) as error:

@@ -15,13 +15,14 @@ class NotPlainFileError(OSError):
     """The path exists, but is not a regular file."""
 
 
-def open_plain_file(path: Path, *, follow: bool = False) -> int:
+def open_plain_file(path: Path | str, *, follow: bool = False, dir_fd: int | None = None) -> int:
     """Return a descriptor for reading a regular file; raise OSError for anything else.
 
-    With `follow`, the path may be a link to a regular file.
+    With `follow`, the path may be a link to a regular file. It is relative to `dir_fd`, an open
+    folder, if there is one.
     """
     try:
-        fd = os.open(path, _FLAGS if follow else _FLAGS | os.O_NOFOLLOW)
+        fd = os.open(path, _FLAGS if follow else _FLAGS | os.O_NOFOLLOW, dir_fd=dir_fd)
     except OSError as error:
         if error.errno == errno.ENXIO:  # a socket
             raise NotPlainFileError(errno.EINVAL, "is not a file", str(path)) from None

@@ -8,26 +8,18 @@ the work tree, so that no filter of the repository runs; there is no `.git`.
 import contextlib
 import errno
 import os
-import shutil
-import stat
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 
 from msgspec import Struct
 
+from rooda.files.beneath import Beneath
 from rooda.text.plain_files import NotPlainFileError
 from rooda.workspace.git import Git, GitError, GitStoppedError
-from rooda.workspace.real_folders import (
-    is_path_in_tree,
-    make_new_link,
-    open_real_file,
-    read_real_link,
-    real_folder,
-    write_new_file,
-)
+from rooda.workspace.git_names import is_path_in_tree
 from rooda.workspace.tools import Tools
 
 _PREFIX = "rooda-clean"
@@ -95,7 +87,7 @@ def copy_files(
     for name in git.while_wanted(by_name):
         one = by_name[name]
         if one.mode == _REPOSITORY:
-            with real_folder(to, name, make=True):
+            with Beneath(to).folder(name, make=True):
                 pass
             files += _copy_submodule(tools, top, to, name)
             continue
@@ -124,8 +116,7 @@ def _entries(git: Git) -> list[_Entry]:
 def _copy_submodule(tools: Tools, top: Path, to: Path, name: str) -> int:
     """Copy the tracked files of a submodule; one that is not checked out stays an empty folder."""
     try:
-        with real_folder(top, name) as folder:
-            os.lstat(".git", dir_fd=folder)
+        Beneath(top).status(f"{name}/.git")
     except OSError:
         return 0
     try:
@@ -138,23 +129,24 @@ def _copy_submodule(tools: Tools, top: Path, to: Path, name: str) -> int:
 
 def _copy(top: Path, to: Path, name: str, mode: str) -> bool:
     """Copy one file; return whether it is on disk."""
+    tree, copy = Beneath(top), Beneath(to)
     try:
-        target = read_real_link(top, name)
+        target = tree.link(name)
         if mode == _LINK and target is not None:
-            make_new_link(to, name, target)
+            copy.make_link(name, target)
             return True
         if target is not None:
             return False
-        file = open_real_file(top, name)
+        file = tree.open(name)
     except OSError as error:
         if error.errno in _NOT_THERE or isinstance(error, NotPlainFileError):
             return False
         raise
     with file:
         if mode == _LINK:  # without links (`core.symlinks=false`) the file contains the path
-            make_new_link(to, name, file.read())
+            copy.make_link(name, file.read())
         else:
-            write_new_file(to, name, file, _permissions(mode))
+            copy.write_new(name, file, _permissions(mode))
     return True
 
 
@@ -176,9 +168,9 @@ def _write_contents(git: Git, entries: Mapping[str, _Entry], to: Path) -> None:
             size = int(head.split(b" ")[-1])
             content, printed = rest[:size], rest[size + 1 :]
             if one.mode == _LINK:
-                make_new_link(to, name, content)
+                Beneath(to).make_link(name, content)
             else:
-                write_new_file(to, name, BytesIO(content), _permissions(one.mode))
+                Beneath(to).write_new(name, BytesIO(content), _permissions(one.mode))
 
 
 def _name(top: Path) -> str:
@@ -191,18 +183,8 @@ def _is_own(entry: os.DirEntry[str]) -> bool:
 
 
 def _remove(folder: Path) -> None:
-    """Delete a folder; package managers make folders that even their owner can't write to."""
-
-    def unlock(remove: Callable[[str], object], path: str, _: object) -> None:
+    """Delete a folder; a process that is just ending may write to it meanwhile."""
+    for _ in range(2):
         with contextlib.suppress(OSError):
-            Path(path).parent.chmod(stat.S_IRWXU)
-            if not os.path.islink(path) and os.path.isdir(path):  # noqa: PTH112, PTH114 - text
-                Path(path).chmod(stat.S_IRWXU)
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                remove(path)
-
-    for _ in range(2):  # a process that is just ending may have written something
-        shutil.rmtree(folder, onerror=unlock)
-        if not folder.exists():
+            Beneath(folder.parent).remove(folder.name)
             return

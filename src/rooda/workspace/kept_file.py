@@ -1,13 +1,15 @@
 """One file or link of a work tree as rooda keeps it, and what is there now. Follows no link."""
 
+import errno
 import os
 import stat
-from pathlib import Path
 
 from msgspec import Struct
 
-from rooda.text.plain_files import read_plain_file
+from rooda.files.beneath import Beneath
 
+# A file is missing, or something else is in the place of a folder above it.
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFLNK: "a link",
@@ -41,25 +43,24 @@ class Obstacle(Struct, frozen=True):
     error: str = ""
 
 
-def look(path: str, most: int) -> KeptFile | Obstacle:
-    """Return the file or link at a path; its folders have to be real ones.
+def look(tree: Beneath, name: str, most: int) -> KeptFile | Obstacle:
+    """Return the file or link with this name; nothing, if a folder above it is a link or a file.
 
     rooda does not read a file of more than `most` bytes.
     """
     try:
-        found = os.lstat(path)
+        found = tree.status(name)
         kind = stat.S_IFMT(found.st_mode)
         if kind == stat.S_IFLNK:
-            target = os.fsencode(os.readlink(path))  # noqa: PTH115 - a name of any bytes
-            return KeptFile(target, is_link=True, owner=_owner(found))
+            return KeptFile(tree.link(name) or b"", is_link=True, owner=_owner(found))
         if kind != stat.S_IFREG:
             return Obstacle(_KINDS.get(kind, "a device"))
         if found.st_size > most:
             return Obstacle("a file", f"it has {found.st_size:,} bytes")
-        content = read_plain_file(Path(path), most + 1)
-    except FileNotFoundError:
-        return Obstacle()
+        content = tree.read(name, most + 1)
     except OSError as error:
+        if error.errno in _NOT_THERE:
+            return Obstacle()
         return Obstacle("", error.strerror or str(error))
     if len(content) > most:
         return Obstacle("a file", "it grows while rooda reads it")

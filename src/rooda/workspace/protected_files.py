@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from rooda.files.beneath import Beneath
 from rooda.text.numbers import approximate_size
 from rooda.text.path_patterns import PathPatterns
 from rooda.workspace.kept_file import KeptFile, Obstacle, difference, look
@@ -30,6 +31,7 @@ class ProtectedFiles:
     def __init__(self, top: Path, names: Iterable[str], most: int = MOST_KEPT) -> None:
         """Keep the files as they are now. Raises CannotProtect."""
         self._top = top.resolve()
+        self._tree = Beneath(self._top)
         self._most = most
         self._kept: dict[str, KeptFile] = {}
         self._total = 0  # bytes
@@ -38,7 +40,7 @@ class ProtectedFiles:
         # Files in commits of the agent, with git's name for the content that it committed.
         self.committed: dict[str, str] = {}
         for name in names:
-            found = self._look(name, {})
+            found = self._look(name)
             if isinstance(found, Obstacle) and (found.error or found.kind == "a file"):
                 raise self._refusal(name, found)
             if isinstance(found, KeptFile):
@@ -65,9 +67,8 @@ class ProtectedFiles:
         rooda can't protect any longer.
         """
         lost = []
-        real: dict[str, bool] = {}
         for name, kept in [*self._kept.items()]:
-            now = self._look(name, real)
+            now = self._look(name)
             if name in self._left and self._left[name] == _mark(now):
                 continue
             self._left.pop(name, None)
@@ -84,18 +85,16 @@ class ProtectedFiles:
 
     def changed(self) -> dict[str, str]:
         """Return the files that are not as they were, with what happened to each, in words."""
-        real: dict[str, bool] = {}
         found = {}
         for name, kept in self._kept.items():
-            now = self._look(name, real, len(kept.content))
+            now = self._look(name, len(kept.content))
             if words := difference(kept, now):
                 found[name] = words
         return found
 
     def leave(self, names: Iterable[str]) -> None:
         """Note that these files stay as the agent left them; rooda still wants them back."""
-        real: dict[str, bool] = {}
-        self._left.update((name, _mark(self._look(name, real))) for name in names)
+        self._left.update((name, _mark(self._look(name))) for name in names)
 
     def put_back(self, names: Iterable[str], aside: Aside) -> dict[str, str]:
         """Bring files back; return those for which that failed, with the reason."""
@@ -107,33 +106,13 @@ class ProtectedFiles:
             except OSError as error:
                 failed[name] = error.strerror or str(error)
                 continue
-            if words := difference(kept, self._look(name, {}, len(kept.content))):
+            if words := difference(kept, self._look(name, len(kept.content))):
                 failed[name] = f"{words} again"
         return failed
 
-    def _look(
-        self, name: str, real: dict[str, bool], most: int | None = None
-    ) -> KeptFile | Obstacle:
-        """Return what is at a path; nothing, if a folder above it is a link or a file."""
-        folder = name.rpartition("/")[0]
-        if not self._is_real(folder, real):
-            return Obstacle()
-        return look(f"{self._top}/{name}", self._most if most is None else most)
-
-    def _is_real(self, folder: str, real: dict[str, bool]) -> bool:
-        """Return whether a folder and those above it are folders and no links; `real` has some."""
-        if not folder:
-            return True
-        if folder not in real:
-            try:
-                mode = os.lstat(f"{self._top}/{folder}").st_mode
-                is_folder = stat.S_ISDIR(mode)
-            except PermissionError:
-                is_folder = True  # `look` says what is wrong
-            except OSError:
-                is_folder = False
-            real[folder] = is_folder and self._is_real(folder.rpartition("/")[0], real)
-        return real[folder]
+    def _look(self, name: str, most: int | None = None) -> KeptFile | Obstacle:
+        """Return what has this name now."""
+        return look(self._tree, name, self._most if most is None else most)
 
     def _note_modes(self) -> None:
         folders = {""}
@@ -145,11 +124,14 @@ class ProtectedFiles:
         known, self._modes = self._modes, {}
         for folder in folders:
             try:
-                mode = stat.S_IMODE(os.lstat(f"{self._top}/{folder}").st_mode)
+                mode = stat.S_IMODE(self._folder_status(folder).st_mode)
             except OSError:
                 mode = known.get(folder, 0o755)
             # A folder that the agent closed, with a file that it may not change, is not as it was.
             self._modes[folder] = known.get(folder, mode) if self._left else mode
+
+    def _folder_status(self, folder: str) -> os.stat_result:
+        return self._tree.status(folder) if folder else self._top.stat()
 
     def _keep(self, name: str, file: KeptFile) -> None:
         self._kept[name] = file
@@ -176,12 +158,11 @@ def matching_files(top: Path, patterns: PathPatterns) -> Iterator[str]:
 
     rooda's own folder and repositories of git are left out. Raises CannotProtect.
     """
-    waiting = [""]
+    waiting, tree = [""], Beneath(top)
     while waiting:
         folder = waiting.pop()
         try:
-            with os.scandir(top / folder) as found:
-                entries = sorted(found, key=lambda one: one.name)
+            entries = sorted(tree.list(folder), key=lambda one: one.name)
         except OSError as error:
             if not folder or patterns.match(folder):
                 raise CannotProtect(f"{folder or top} can't be read: {error.strerror}") from None
@@ -191,11 +172,9 @@ def matching_files(top: Path, patterns: PathPatterns) -> Iterator[str]:
             name = f"{folder}/{entry.name}" if folder else entry.name
             if entry.name in _SKIPPED:
                 continue
-            if entry.is_dir(follow_symlinks=False):
+            if stat.S_ISDIR(entry.status.st_mode):
                 if patterns.may_match_below(name):
                     below.append(name)
-            elif (entry.is_file(follow_symlinks=False) or entry.is_symlink()) and patterns.match(
-                name
-            ):
+            elif entry.is_file_or_link and patterns.match(name):
                 yield name
         waiting += reversed(below)

@@ -11,19 +11,17 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from rooda.files.beneath import FOLDER, NEW, copy_at, remove_at, set_mode
 from rooda.workspace.kept_file import KeptFile
-from rooda.workspace.real_folders import FOLDER, NEW
 
 _USUAL_FOLDER = 0o755
 _LONGEST_NAME = 100  # bytes of the name of a file that was in the way
 
 
-def move_aside(
-    parent: int, name: str, target: int, otherwise: Callable[[int, str, int, str], None]
-) -> None:
+def move_aside(parent: int, name: str, target: int) -> None:
     """Move what has this name in an open folder to another one, under a new flat name.
 
-    `otherwise` does it where the two are on different file systems. Raises OSError.
+    A flat name: what was moved before may be a link that leads elsewhere. Raises OSError.
     """
     _loosen(parent, name)
     end, number = os.fsdecode(os.fsencode(name)[-_LONGEST_NAME:]), 1
@@ -34,7 +32,8 @@ def move_aside(
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        otherwise(parent, name, target, f"{number}-{end}")
+        copy_at(parent, name, target, f"{number}-{end}")
+        remove_at(parent, name)
 
 
 class Aside:
@@ -48,12 +47,12 @@ class Aside:
         try:
             target = os.open(self._make(), FOLDER)
             try:
-                move_aside(parent, name, target, lambda *_: _delete(parent, name))
+                move_aside(parent, name, target)
             finally:
                 os.close(target)
         except OSError:  # an agent has damaged the folder
             _loosen(parent, name)
-            _delete(parent, name)
+            remove_at(parent, name)
 
 
 def put_back(top: Path, name: str, kept: KeptFile, modes: Mapping[str, int], aside: Aside) -> None:
@@ -93,7 +92,7 @@ def _enter(parent: int, name: str, mode: int, aside: Aside) -> int:
             above = os.fstat(parent)
             _give(parent, name, (above.st_uid, above.st_gid))
     if found is None or stat.S_IMODE(found.st_mode) != mode:
-        _set_mode(parent, name, mode)
+        set_mode(parent, name, mode)
     return os.open(name, FOLDER, dir_fd=parent)
 
 
@@ -134,31 +133,8 @@ def _status(parent: int, name: str) -> os.stat_result | None:
         return None
 
 
-def _set_mode(parent: int, name: str, mode: int) -> None:
-    """Set the permissions of a folder, which may be closed to rooda itself."""
-    if os.chmod in os.supports_follow_symlinks:
-        os.chmod(name, mode, dir_fd=parent, follow_symlinks=False)
-        return
-    fd = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-    try:
-        os.chmod(f"/proc/self/fd/{fd}", mode)  # noqa: PTH101 - Linux has no other way
-    finally:
-        os.close(fd)
-
-
 def _loosen(parent: int, name: str) -> None:
     """Let rooda move a folder: that needs the right to write to it."""
     found = _status(parent, name)
     if found is not None and stat.S_ISDIR(found.st_mode) and not found.st_mode & stat.S_IWUSR:
-        _set_mode(parent, name, stat.S_IMODE(found.st_mode) | stat.S_IRWXU)
-
-
-def _delete(parent: int, name: str) -> None:
-    """Delete a file, or a folder with all that is in it; follows no link."""
-    import shutil  # noqa: PLC0415 - only a record on another disk needs it
-
-    found = _status(parent, name)
-    if found is not None and stat.S_ISDIR(found.st_mode):
-        shutil.rmtree(name, dir_fd=parent)
-    else:
-        os.unlink(name, dir_fd=parent)
+        set_mode(parent, name, stat.S_IMODE(found.st_mode) | stat.S_IRWXU)

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from rooda.text.plain_files import read_plain_file
 from rooda.workspace.git import INHERITED, Git, GitError, GitStoppedError
-from rooda.workspace.real_folders import is_path_in_tree
+from rooda.workspace.git_names import is_path_in_tree
 
 UNDO = "undo"  # in place of a run: what a restore has replaced, for every restored run
 _ROOT = "refs/rooda"

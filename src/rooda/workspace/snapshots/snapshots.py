@@ -129,7 +129,6 @@ class Snapshots:
         if run is not None:
             ref(run, name)
         self._check_place()
-        self._repository.check()
         head = self._head()
         try:
             return self._take(run, name, head, self._refs.newest or head)
@@ -167,6 +166,7 @@ class Snapshots:
     def _check_place(self) -> None:
         """Raise OtherRepositoryError before git writes to a repository that is not this one."""
         self._repository.check_place(self._held)
+        self._repository.check()
 
     def _head(self) -> str | None:
         """Return the commit of HEAD. rooda asks git only if the files of HEAD have changed."""

@@ -1,0 +1,1 @@
+"""The one door to folders whose content an agent controls."""
