@@ -210,6 +210,26 @@ def test_program_that_is_reached_by_links_runs_inside(inside: Inside) -> None:
         assert inside.run(("cli",), sandbox).stdout.tail == b"found\n"
 
 
+def test_program_that_an_agent_may_have_made_shows_no_folder(inside: Inside) -> None:
+    private = inside.home / "private"
+    private.mkdir()
+    (private / "tool").write_text('#!/bin/sh\nexec /bin/sh "$@"\n')
+    (private / "tool").chmod(0o755)
+    (inside.tree / "agent").write_text(f"#!{private}/tool\n")
+    (inside.tree / "agent").chmod(0o755)
+    (inside.tree / "link").symlink_to(private / "tool")
+    (inside.home / "bin").mkdir()
+    (inside.home / "bin/through").symlink_to(inside.tree / "link")
+    (inside.home / "bin/to-script").symlink_to(inside.tree / "agent")
+    inside.environ["PATH"] = f"{inside.home}/bin:{inside.environ['PATH']}"
+    with inside.sandbox() as sandbox:
+        for program in ("./agent", "./link", "through", "to-script", "env"):
+            words = sandbox.wrap((program, "./link"), inside.tree, inside.environ).jail
+            assert not [word for word in words if word.startswith(f"{private}")], program
+        words = sandbox.wrap((f"{private}/tool",), inside.tree, inside.environ).jail
+        assert str(private) in words, "the user has named this one"
+
+
 @pytest.mark.parametrize("kind", ["home", "readable", "writable", "state"])
 def test_folders_that_would_show_too_much_are_refused(inside: Inside, kind: str) -> None:
     base = inside.tree.parent

@@ -19,12 +19,9 @@ def open_sandbox(plan: Plan) -> "Sandbox | None":
     from rooda.sandbox.sandbox import Sandbox, SandboxError  # noqa: PLC0415 - see above
 
     try:
-        sandbox = Sandbox.of(plan.sandbox)
+        return Sandbox.of(plan.sandbox)
     except SandboxError as error:
         raise InvalidInput([Problem(str(error), error.fix, title=TITLE)]) from None
-    for agent in plan.agents:
-        sandbox.know(agent.argv, plan.working_dir, plan.environ_of(agent))
-    return sandbox
 
 
 def check_tree_of(plan: Plan, sandbox: "Sandbox | None", pin: "Pin | None") -> "TreeCheck | None":

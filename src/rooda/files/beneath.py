@@ -98,6 +98,11 @@ class Beneath:
         with self.folder(name) as fd:
             return entries_of(fd)
 
+    def scan(self, name: str = "") -> Iterator[os.DirEntry[str]]:
+        """Yield what is in a folder without its status: in large folders, that saves time."""
+        with self.folder(name) as fd, os.scandir(fd) as entries:
+            yield from entries
+
     def open(self, name: str) -> IO[bytes]:
         """Return a regular file, open for reading."""
         with self.above(name) as (parent, last):

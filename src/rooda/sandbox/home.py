@@ -87,8 +87,6 @@ def show_toolchains(mounts: Mounts, home: Path, environ: Mapping[str, str]) -> N
 def places_of_program(found: Path, home: Path, tree: Path) -> Iterator[Path]:
     """Yield the folders of a program: where it was found, and where its links lead to."""
     for path in dict.fromkeys(_links_to(found)):
-        if path.is_relative_to(tree):
-            continue
         for place in _whole_program(path, home):
             is_too_much = _is_too_much(place, home) or tree.is_relative_to(place)
             shown = path if is_too_much else place  # the file alone

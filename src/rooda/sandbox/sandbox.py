@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rooda.agents.agent_program import own_words
 from rooda.agents.containment import CERTIFICATE_VARIABLES, SandboxNeeds
+from rooda.files.sight import Sight, leads_out
 from rooda.process.request import Wrapped
 from rooda.sandbox.checks import check_plan
 from rooda.sandbox.environment import inside, with_git_settings
@@ -46,7 +47,6 @@ class Sandbox:
         self.plan = plan
         self.home = private_home(plan.tree, plan.outside, plan.home)
         self._git = None if repository is None else GitMounts(repository)
-        self._known: dict[str, tuple[Path, ...]] = {}  # the folders of agents' programs
         self._settings = UserGitSettings.read(plan.tree, plan.home, plan.tools)
 
     @classmethod
@@ -162,38 +162,32 @@ class Sandbox:
     ) -> None:
         """Show the program that the user has chosen, and the files on its command line."""
         for word in _programs(argv):
-            places = self._known.get(word)
-            if places is None:
-                places = self._places(word, cwd, environ, in_tree=False)
-            for place in places:
+            for place in self._places(word, cwd, environ):
                 mounts.read_only(place)
         for word in argv[1:]:
             path = Path(word)
             if path.is_absolute() and self._is_file_to_show(path):
                 mounts.read_only(path)
 
-    def know(self, argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> None:
-        """Find the programs of an agent, before an agent can change the work tree.
-
-        Later a link in the work tree, in place of such a program, could lead to any folder.
-        """
-        for word in _programs(argv):
-            self._known[word] = self._places(word, cwd, environ, in_tree=True)
-
-    def _places(
-        self, word: str, cwd: Path, environ: Mapping[str, str], *, in_tree: bool
-    ) -> tuple[Path, ...]:
-        """Return the folders of a program that the system's part of the sandbox does not show."""
-        name, tree = str(cwd / word) if "/" in word else word, self.plan.tree
+    def _places(self, word: str, cwd: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+        """Yield the folders of a program that the system's part of the sandbox does not show."""
+        plan, name = self.plan, str(cwd / word) if "/" in word else word
         found = shutil.which(name, path=environ.get("PATH", os.defpath))
-        places: list[Path] = []
-        for program in _with_interpreters(found, environ):
-            place = Path(os.path.abspath(program))  # noqa: PTH100 - with its links
-            real = Path(os.path.realpath(place.parent)) / place.name
-            is_in_tree = place.is_relative_to(tree) or real.is_relative_to(tree)
-            if (in_tree or not is_in_tree) and not is_shown(Path(os.path.realpath(program))):
-                places += places_of_program(program, self.plan.home, tree)
-        return tuple(places)
+        if found is None or self._is_of_agent(Path(found)):
+            return
+        for program in _with_interpreter(Path(found), environ):
+            if not (is_shown(Path(os.path.realpath(program))) or self._is_of_agent(program)):
+                yield from places_of_program(program, plan.home, plan.tree)
+
+    def _is_of_agent(self, program: Path) -> bool:
+        """Return whether an agent could have made the program, or a link on the way to it.
+
+        Then the place of its links, and its first line, could name any folder of the user.
+        """
+        plan = self.plan
+        sight = Sight((plan.tree, *plan.writable, *plan.real_writable))
+        real = Path(os.path.realpath(program))
+        return sight.can_change(real) or leads_out(program, sight) is not None
 
     def _is_file_to_show(self, path: Path) -> bool:
         try:
@@ -229,14 +223,10 @@ class Sandbox:
         return tuple(found)
 
 
-def _with_interpreters(found: str | None, environ: Mapping[str, str]) -> Iterator[Path]:
+def _with_interpreter(program: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     """Yield a program, and the interpreter of a script, such as a node of the user's own."""
-    if found is None:
-        return
-    yield Path(found)
-    interpreter = shutil.which(
-        interpreter_of(Path(found)) or "", path=environ.get("PATH", os.defpath)
-    )
+    yield program
+    interpreter = shutil.which(interpreter_of(program) or "", path=environ.get("PATH", os.defpath))
     if interpreter is not None:
         yield Path(interpreter)
 

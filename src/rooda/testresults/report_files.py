@@ -1,24 +1,24 @@
 """Finds and reads the JUnit XML files that a test runner wrote during an iteration.
 
-The folder is under the agent's control, so the search and the file sizes are limited, and links
-are not followed.
+The folder is under the agent's control, so rooda goes through the door (`files/beneath.py`), and the
+search and the file sizes are limited.
 """
 
 import math
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from fnmatch import translate
 from hashlib import sha256
 from pathlib import Path, PurePath
-from stat import S_ISDIR, S_ISREG
 from typing import NamedTuple
 
+from rooda.files.beneath import Beneath
 from rooda.testresults.census import MOST_NAMES, REPORTS, RunnerCount, TestCensus
 from rooda.testresults.junit_xml import LARGEST, looks_like_report, xml_report
 from rooda.testresults.results import TestDetail, TestResults, TestStatus
 from rooda.testresults.suites import MOST_DETAILS, Counts, detail
-from rooda.text.plain_files import open_plain_file
 
 _MOST_FILES = 5_000
 _MOST_BYTES = 48 * 1024 * 1024  # of all files together
@@ -57,20 +57,20 @@ def count_reports(patterns: Sequence[str], folder: Path, since: float) -> TestCe
 def _sum_of(patterns: Sequence[str], folder: Path, since: float) -> "_ReportSum":
     total = _ReportSum()
     left = _MOST_BYTES
-    for number, file in enumerate(_fresh(matching(patterns, folder), since)):
-        name = str(file.path.relative_to(folder))
+    door = Beneath(folder)
+    for number, file in enumerate(_fresh(door, matching(patterns, folder), since)):
         left -= len(file.data)
         if left < 0 or number == _MOST_FILES:
-            total.miss(name)
+            total.miss(file.name)
             break
-        total.add(name, file)
+        total.add(file)
     return total
 
 
 class _File(NamedTuple):
     """A file; `data` is only the beginning if the file is too large."""
 
-    path: Path
+    name: str
     data: bytes
     is_whole: bool
 
@@ -86,12 +86,12 @@ class _ReportSum:
         self._ran: list[str] = []
         self._skipped: list[str] = []
 
-    def add(self, name: str, file: _File) -> None:
+    def add(self, file: _File) -> None:
         """Add a report; ignore a file that is not a report."""
         report = xml_report(file.data) if file.is_whole else None
         if report is None:
             if looks_like_report(file.data):
-                self.miss(name)
+                self.miss(file.name)
             return
         digest = sha256(file.data).digest()
         if digest not in self._seen:
@@ -132,20 +132,20 @@ class _ReportSum:
         )
 
 
-def _fresh(paths: Sequence[Path], since: float) -> Iterator[_File]:
+def _fresh(door: Beneath, names: Sequence[str], since: float) -> Iterator[_File]:
     """Yield the regular files that were written since `since` and can be read."""
-    for path in paths:
+    for name in names:
         try:
-            if _written_since(path.lstat(), since):
-                yield _opened(path)
+            if _written_since(door.status(name), since):
+                yield _opened(door, name)
         except OSError:
             continue  # deleted or replaced by a link since the search, or unreadable
 
 
-def _opened(path: Path) -> _File:
-    with os.fdopen(open_plain_file(path), "rb") as stream:
+def _opened(door: Beneath, name: str) -> _File:
+    with door.open(name) as stream:
         is_whole = os.fstat(stream.fileno()).st_size <= LARGEST
-        return _File(path, stream.read(LARGEST if is_whole else _HEAD), is_whole)
+        return _File(name, stream.read(LARGEST if is_whole else _HEAD), is_whole)
 
 
 def _written_since(state: os.stat_result, since: float) -> bool:
@@ -157,16 +157,15 @@ def _written_since(state: os.stat_result, since: float) -> bool:
 # -- search --------------------------------------------------------------------------------------
 
 
-def matching(patterns: Sequence[str], folder: Path, most: int = _MOST_NAMES) -> list[Path]:
-    """Return the regular files below the folder that match a pattern, sorted by path, each once.
+def matching(patterns: Sequence[str], folder: Path, most: int = _MOST_NAMES) -> list[str]:
+    """Return the regular files below the folder that match a pattern, sorted by name, each once.
 
     `**` matches any number of folders. As in a shell, a wildcard does not match a leading dot.
     Links are neither followed nor returned. A pattern that leaves the folder matches nothing. The
     search stops after `most` names.
     """
-    walk = _Walk(most)
-    found = {path for pattern in patterns for path in walk.files(folder, _steps(pattern, folder))}
-    return [Path(path) for path in sorted(found)]
+    walk = _Walk(Beneath(folder), most)
+    return sorted({name for pattern in patterns for name in walk.files(_steps(pattern, folder))})
 
 
 def _steps(pattern: str, folder: Path) -> _Steps:
@@ -178,9 +177,9 @@ def _steps(pattern: str, folder: Path) -> _Steps:
 
 
 class _Entry(NamedTuple):
-    """A path and its type; a link is neither a folder nor a file."""
+    """A name and its type; a link is neither a folder nor a file."""
 
-    path: str
+    name: str
     is_folder: bool
     is_file: bool
 
@@ -188,37 +187,38 @@ class _Entry(NamedTuple):
 class _Walk:
     """A search through folders that stops after a number of names."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, door: Beneath, most: int) -> None:
+        self._door = door
         self._left = most
 
-    def files(self, folder: Path, steps: _Steps) -> Iterator[str]:
+    def files(self, steps: _Steps) -> Iterator[str]:
         """Yield the regular files that the steps lead to."""
-        ways = [(str(folder), steps)] if steps else []
+        ways = [("", steps)] if steps else []
         seen = set(ways)
         while ways:
             here, (step, *rest) = ways.pop()
-            for path, onward in self._onward(here, step, tuple(rest)):
+            for name, onward in self._onward(here, step, tuple(rest)):
                 if not onward:
-                    yield path
-                elif (path, onward) not in seen:  # `**/**` reaches each folder twice
-                    seen.add((path, onward))
-                    ways.append((path, onward))
+                    yield name
+                elif (name, onward) not in seen:  # `**/**` reaches each folder twice
+                    seen.add((name, onward))
+                    ways.append((name, onward))
 
     def _onward(self, here: str, step: str, rest: _Steps) -> Iterator[tuple[str, _Steps]]:
-        """Yield the paths that match one step, each with the remaining steps (none at a file)."""
+        """Yield the names that match one step, each with the remaining steps (none at a file)."""
         if step == _ANY_DEPTH:
             yield here, rest or ("*",)
         for entry in self._reached(here, step):
             if step == _ANY_DEPTH:
                 if entry.is_folder:
-                    yield entry.path, (step, *rest)
+                    yield entry.name, (step, *rest)
             elif entry.is_folder if rest else entry.is_file:
-                yield entry.path, rest
+                yield entry.name, rest
 
     def _reached(self, here: str, step: str) -> Iterator[_Entry]:
         """Yield the entries of a folder that match one step."""
         if _WILD.isdisjoint(step):
-            yield _entry(f"{here}{os.sep}{step}")
+            yield self._entry(_below(here, step))
             return
         fits = re.compile(translate(step)).fullmatch
         for entry in self._listing(here):
@@ -226,23 +226,26 @@ class _Walk:
             hidden = name.startswith(".") and not step.startswith(".")
             if not hidden and name not in _IGNORED and fits(name):
                 is_folder = entry.is_dir(follow_symlinks=False)
-                yield _Entry(entry.path, is_folder, entry.is_file(follow_symlinks=False))
+                is_file = entry.is_file(follow_symlinks=False)
+                yield _Entry(_below(here, name), is_folder, is_file)
 
     def _listing(self, here: str) -> Iterator[os.DirEntry[str]]:
         try:
-            with os.scandir(here) as entries:
-                for entry in entries:
-                    self._left -= 1
-                    if self._left < 0:
-                        return
-                    yield entry
+            for entry in self._door.scan(here):
+                self._left -= 1
+                if self._left < 0:
+                    return
+                yield entry
         except OSError:
             return  # deleted since the search started, or unreadable
 
+    def _entry(self, name: str) -> _Entry:
+        try:
+            mode = self._door.status(name).st_mode
+        except (OSError, ValueError):
+            mode = 0
+        return _Entry(name, stat.S_ISDIR(mode), stat.S_ISREG(mode))
 
-def _entry(path: str) -> _Entry:
-    try:
-        mode = os.lstat(path).st_mode
-    except (OSError, ValueError):
-        mode = 0
-    return _Entry(path, S_ISDIR(mode), S_ISREG(mode))
+
+def _below(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name

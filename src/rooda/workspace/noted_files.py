@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rooda.text.plain_files import read_plain_file
+from rooda.files.beneath import Beneath
 from rooda.workspace.git import Git
 from rooda.workspace.new_files import untracked_files
 
@@ -31,7 +31,8 @@ class NotedFiles:
     """Files and what they contained. Names are relative to the top of the work tree."""
 
     def __init__(self, top: Path, known: Mapping[str, Note] | None = None) -> None:
-        self._top = str(top)
+        self._top = top
+        self._tree = Beneath(top)
         self._known = known or {}
 
     @classmethod
@@ -53,10 +54,9 @@ class NotedFiles:
         still as in `known`.
         """
         found: dict[str, Note] = {}
-        left = _MOST_READ
+        left, tree = _MOST_READ, Beneath(top)
         for name in names:
-            path = f"{top}/{name}"
-            status = _status(path)
+            status = _status(tree, name)
             if status is None:
                 found[name] = _ABSENT
                 continue
@@ -66,7 +66,7 @@ class NotedFiles:
                 continue
             is_read = status.st_size <= left and len(found) < _MOST_FILES and not is_hurried()
             left -= status.st_size if is_read else 0
-            found[name] = Note(_mark(status), _content(path, status) if is_read else b"")
+            found[name] = Note(_mark(status), _content(tree, name, status) if is_read else b"")
         return cls(top, found)
 
     def changed(self, later: "NotedFiles") -> list[str]:
@@ -77,12 +77,12 @@ class NotedFiles:
     def joined(self, later: "NotedFiles", names: Collection[str]) -> "NotedFiles":
         """Return these files, and those with these names as they are in `later`."""
         added = {name: later._known[name] for name in names}  # noqa: SLF001 - same class
-        return NotedFiles(Path(self._top), {**self._known, **added})
+        return NotedFiles(self._top, {**self._known, **added})
 
     def without(self, names: Collection[str]) -> "NotedFiles":
         """Return these files without those with these names."""
         kept = {name: note for name, note in self._known.items() if name not in names}
-        return NotedFiles(Path(self._top), kept)
+        return NotedFiles(self._top, kept)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._known)
@@ -98,14 +98,13 @@ class NotedFiles:
                 yield name
 
     def _is_same(self, name: str, before: Note) -> bool:
-        path = f"{self._top}/{name}"
-        status = _status(path)
+        status = _status(self._tree, name)
         if status is None or not before.mark:
             return status is None and not before.mark
         # A repository within the work tree stays out as a whole.
         if stat.S_ISDIR(status.st_mode) or _mark(status) == before.mark:
             return True
-        return bool(before.content) and _content(path, status) == before.content
+        return bool(before.content) and _content(self._tree, name, status) == before.content
 
     def saved(self) -> bytes:
         """Return the files as bytes, for a run that is resumed."""
@@ -132,9 +131,9 @@ def _same(one: Note | None, other: Note) -> bool:
     return one.mark == other.mark or bool(one.content and one.content == other.content)
 
 
-def _status(path: str) -> os.stat_result | None:
+def _status(tree: Beneath, name: str) -> os.stat_result | None:
     try:
-        return os.lstat(path)
+        return tree.status(name.removesuffix("/"))  # git names a repository with a slash
     except OSError:
         return None
 
@@ -144,7 +143,7 @@ def _mark(status: os.stat_result) -> int:
     return status.st_ctime_ns << 64 | status.st_ino
 
 
-def _content(path: str, status: os.stat_result) -> bytes:
+def _content(tree: Beneath, name: str, status: os.stat_result) -> bytes:
     """Return a hash of what a commit would keep of a file; empty if rooda can't read it."""
     if stat.S_ISDIR(status.st_mode):
         return _FOLDER
@@ -152,9 +151,9 @@ def _content(path: str, status: os.stat_result) -> bytes:
 
     try:
         if stat.S_ISLNK(status.st_mode):
-            content, kind = os.fsencode(Path(path).readlink()), b"link "
+            content, kind = tree.link(name) or b"", b"link "
         else:
-            content = read_plain_file(Path(path), _MOST_READ)
+            content = tree.read(name, _MOST_READ)
             kind = b"program " if status.st_mode & stat.S_IXUSR else b"file "
     except OSError:
         return b""
