@@ -7,7 +7,7 @@ from rooda.config.locate import CONFIG_NAME, LARGEST_FILE, file_above, global_fo
 from rooda.config.resolve import Values, resolve
 from rooda.config.settings import ENV, NOTIFY_URLS
 from rooda.config.world import World
-from rooda.text.plain_files import read_plain_file
+from rooda.files.sight import read_named
 
 
 def configured_env(world: World, procedure: str) -> dict[str, str]:
@@ -34,7 +34,7 @@ def address_variable(values: Values) -> dict[str, str]:
 
 def _has_any(path: Path) -> bool:
     try:
-        content = read_plain_file(path, LARGEST_FILE, follow=True)
+        content = read_named(path, LARGEST_FILE)
     except (OSError, ValueError):
         return False
     return b"env" in content or b"notify" in content

@@ -14,9 +14,10 @@ from rooda.config.origin import BUILTIN, Tier
 from rooda.config.problems import Problem, Severity
 from rooda.config.settings import ITERATION_MODE, MAX_ITERATIONS, PRESET, PRESETS, WORKING_DIR
 from rooda.config.world import World
+from rooda.files.sight import read_named
 from rooda.text.lookup import LazyMapping
 from rooda.text.paths import anchored, shown_from
-from rooda.text.plain_files import NotPlainFileError, read_plain_file
+from rooda.text.plain_files import NotPlainFileError
 from rooda.workspace.work_tree import folders_to_top, has_repository, is_foreign, work_tree
 
 CONFIG_NAME = "rooda-config.yml"
@@ -126,7 +127,7 @@ def _read(
     path: Path, shown: str, tier: Tier, world: World, problems: list[Problem], *, required: bool
 ) -> Layer:
     try:
-        data = read_plain_file(path, LARGEST_FILE + 1, follow=True)
+        data = read_named(path, LARGEST_FILE + 1)
     except NotPlainFileError:
         problems.append(Problem("can't be read: not a regular file", "Name a file", file=shown))
         return Layer(tier)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from rooda.config.sensitive import TOKEN_HOLDERS, holds_a_token, is_allowed, looks_like_a_secret
-from rooda.text.plain_files import read_plain_file
+from rooda.files.beneath import Beneath
 from rooda.workspace.git import Git
 from rooda.workspace.new_files import NewFile, committed_files, staged_files, untracked_files
 
@@ -50,7 +50,7 @@ class NewSecrets:
 
     def _has_token(self, name: str) -> bool:
         try:
-            return holds_a_token(read_plain_file(self._git.folder / name, _MOST_READ))
+            return holds_a_token(Beneath(self._git.folder).read(name, _MOST_READ))
         except OSError:
             return False
 

@@ -96,7 +96,8 @@ class Plan(Struct, frozen=True):
     log, `tools` are rooda's own programs, `flag_names` are the flags that advice may name.
     `workspace` has the record; the user started the run there or in `started_in`, a folder below.
     If the record is apart (`--record`), `project` is the folder that would have had it. Without a
-    `sandbox`, programs run as the user. `tasks` is the task file, if the run has one.
+    `sandbox`, programs run as the user; in one, `sight` is what the agent can see. `tasks` is the
+    task file, if the run has one.
     """
 
     procedure: str
@@ -117,6 +118,7 @@ class Plan(Struct, frozen=True):
     started_in: Path | None = None
     project: Path | None = None
     sandbox: "SandboxPlan | None" = None
+    sight: Sight | None = None
     tasks: TaskFile | None = None
 
     @property
@@ -135,6 +137,7 @@ class Plan(Struct, frozen=True):
         return replace(
             self,
             sandbox=sandbox,
+            sight=sight,
             phases={
                 phase: tuple(in_sight(part, sight) for part in parts)
                 for phase, parts in self.phases.items()

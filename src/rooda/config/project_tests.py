@@ -9,9 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rooda.files.sight import read_named
 from rooda.text.formats import json_text, parse_json
 from rooda.text.paths import file_mode
-from rooda.text.plain_files import read_plain_file
 
 _MOST_READ = 1024 * 1024  # bytes of a file
 _MOST_LISTED = 1000  # names in a folder of tests
@@ -113,7 +113,7 @@ def _is_file(path: Path) -> bool:
 def _text(path: Path) -> str | None:
     """Return the text of a file; None if there is no such file, or if it can't be read."""
     try:
-        return read_plain_file(path, _MOST_READ, follow=True).decode("utf-8-sig", "replace")
+        return read_named(path, _MOST_READ).decode("utf-8-sig", "replace")
     except OSError:
         return None
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from rooda.config.layers import PhaseValue
 from rooda.config.origin import Tier
 from rooda.config.problems import Problem, Severity
+from rooda.files.sight import read_named
 from rooda.prompts.parts import Context
 from rooda.text.paths import file_mode
-from rooda.text.plain_files import read_plain_file
 from rooda.workspace.work_tree import work_tree
 
 _BUILD = "build"
@@ -75,6 +75,6 @@ def _names_tracker(agents: str) -> bool:
 def _read(path: Path) -> str:
     """Return the text of a file; empty if it can't be read."""
     try:
-        return read_plain_file(path, _LONGEST, follow=True).decode("utf-8", "replace")
+        return read_named(path, _LONGEST).decode("utf-8", "replace")
     except OSError:
         return ""

@@ -43,7 +43,7 @@ class Sight(Struct, frozen=True):
         return is_shown and not any(map(path.is_relative_to, self.hidden))
 
 
-def read_named(path: Path, most: int | None, sight: Sight | None) -> bytes:
+def read_named(path: Path, most: int | None, sight: Sight | None = None) -> bytes:
     """Return the first `most` bytes of a regular file that the user named. Raises OSError.
 
     Links lead wherever the user wants. In a sandbox (`sight`), one that the agent may have made

@@ -19,6 +19,7 @@ from rooda.config.settings import (
     GIT_PUSH,
     GIT_REQUIRE_CHANGES,
 )
+from rooda.files.sight import read_named
 from rooda.iteration.progress import without_signals
 from rooda.iteration.types import Iteration, IterationStatus
 from rooda.loop import ending, hooks, protect, publish_command
@@ -55,7 +56,6 @@ from rooda.process.request import ProcessResult
 from rooda.prompts.parts import PromptError
 from rooda.text.controls import one_line
 from rooda.text.paths import shown_from
-from rooda.text.plain_files import read_plain_file
 
 _ENOUGH = 64 * 1024  # bytes of the expected file that show whether it has text
 
@@ -211,7 +211,7 @@ def require_file(context: IterationContext) -> None:
         return
     path = Path(name)
     try:
-        is_written = bool(read_plain_file(path, _ENOUGH, follow=True).strip())
+        is_written = bool(read_named(path, _ENOUGH, context.plan.sight).strip())
         why = "" if is_written else "the file is empty"
     except OSError as error:
         why = error.strerror or str(error)

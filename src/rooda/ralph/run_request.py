@@ -39,6 +39,7 @@ from rooda.config.settings import (
 )
 from rooda.config.task_checks import task_file
 from rooda.config.world import World
+from rooda.files.sight import read_named
 from rooda.prompts.parts import FilePart, PromptError, PromptTooLargeError
 from rooda.ralph.config_file import LARGEST_FILE, ConfigFinding, RalphConfig, read_config
 from rooda.ralph.home import Home
@@ -47,7 +48,6 @@ from rooda.ralph.test_command import find_test_command
 from rooda.tasks.markdown_tasks import current_task
 from rooda.tasks.task_file import TaskFile
 from rooda.text.paths import anchored, shown_from
-from rooda.text.plain_files import read_plain_file
 
 _NO_PLAN = "Implementation plan not found. Run 'ralph plan' first."
 _AGENTS = "AGENTS.md"
@@ -122,7 +122,7 @@ class RalphFiles:
 
     def _read_config(self, path: Path) -> RalphConfig:
         try:
-            data = read_plain_file(path, LARGEST_FILE + 1, follow=True)
+            data = read_named(path, LARGEST_FILE + 1)
         except FileNotFoundError:
             if self._args.config is not None:
                 problem = Problem("the file does not exist", "Correct --config", file=self._shown)
@@ -200,7 +200,7 @@ class RalphFiles:
         for folder in (self.root, self._home.folder):
             path = folder / _AGENTS
             try:
-                data = read_plain_file(path, _LARGEST_AGENTS, follow=True)
+                data = read_named(path, _LARGEST_AGENTS)
                 text = data.decode("utf-8", "replace")
             except OSError:
                 continue

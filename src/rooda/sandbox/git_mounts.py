@@ -8,13 +8,15 @@ repository borrows from another one.
 import contextlib
 import os
 import re
+import stat
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
+from rooda.files.beneath import Beneath
 from rooda.sandbox.mounts import Mounts, ProtectedMounts
 from rooda.sandbox.sandbox_plan import SandboxError
 from rooda.text.paths import is_folder
-from rooda.text.plain_files import read_plain_file
 from rooda.workspace.snapshots.repository import Repository
 
 _FOLDERS = ("hooks", "info", "objects", "objects/info", "modules", "worktrees")
@@ -36,7 +38,7 @@ class GitMounts:
         self._top = repository.top
         self._git = repository.git_dir
         self._common = repository.common
-        self._made: set[Path] = set()  # files `commondir` that rooda has made
+        self._made: set[Path] = set()  # folders with a `commondir` that rooda has made
 
     @property
     def _is_linked(self) -> bool:
@@ -52,29 +54,32 @@ class GitMounts:
         for folder in self._own_folders():
             _check_folder(folder)
             for name in _FOLDERS:
-                _check_folder(folder / name, make=True)
-            if b"worktreeconfig" in _read(folder / "config").lower():
+                _check_folder(folder, name)
+            if b"worktreeconfig" in _read(folder, "config").lower():
                 with contextlib.suppress(FileExistsError):
-                    (folder / "config.worktree").touch(exist_ok=False)
-            self._make_commondir(folder / _COMMONDIR)
+                    Beneath(folder).write_new("config.worktree", BytesIO(), 0o644)
+            self._make_commondir(folder)
 
     def tidy(self) -> None:
         """Delete the files that only the sandbox needs."""
-        for path in self._made:
-            if _read(path) == _ITSELF:
+        for folder in self._made:
+            if _read(folder, _COMMONDIR) == _ITSELF:
                 with contextlib.suppress(OSError):
-                    path.unlink()
+                    Beneath(folder).remove(_COMMONDIR)
         self._made.clear()
 
-    def _make_commondir(self, path: Path) -> None:
-        if os.path.lexists(path) and _read(path) != _ITSELF:  # rooda was killed, if it is the same
-            raise SandboxError(
-                f"{path} makes git use another folder as its own",
-                "Look at this file, and delete it if you did not make it",
-            )
-        if path not in self._made:
-            path.write_bytes(_ITSELF)
-            self._made.add(path)
+    def _make_commondir(self, folder: Path) -> None:
+        if folder in self._made and _read(folder, _COMMONDIR) == _ITSELF:
+            return
+        try:
+            Beneath(folder).write_new(_COMMONDIR, BytesIO(_ITSELF), 0o644)
+        except FileExistsError:
+            if _read(folder, _COMMONDIR) != _ITSELF:  # rooda was killed, if it is the same
+                raise SandboxError(
+                    f"{folder / _COMMONDIR} makes git use another folder as its own",
+                    "Look at this file, and delete it if you did not make it",
+                ) from None
+        self._made.add(folder)
 
     def show(self, mounts: Mounts, tree: ProtectedMounts) -> None:
         """Mount the repository over the work tree. Raises SandboxError."""
@@ -100,9 +105,9 @@ class GitMounts:
         _check_folder(self._common)
         mounts.read_only(self._common)
         for name in _SHARED:
-            _check_folder(self._common / name, make=True)
+            _check_folder(self._common, name)
             mounts.writable(self._common / name)
-        _check_folder(self._common / "objects" / "info", make=True)
+        _check_folder(self._common, "objects/info")
         mounts.read_only(self._common / "objects" / "info")
         mounts.writable(self._git)
         within = ProtectedMounts(self._git, mounts)
@@ -116,18 +121,18 @@ class GitMounts:
             within.protect(folder / name)
         within.open(folder / "modules")
         within.open(folder / "worktrees")
-        for other in sorted((folder / "worktrees").iterdir()):
-            within.protect(other)
+        for name in _folders(folder, "worktrees"):
+            within.protect(folder / name)
 
     def _own_folders(self) -> list[Path]:
         """Return the git folders that belong to this work tree alone, submodules included."""
-        modules = _modules(self._git / "modules", _MOST_MODULES)
+        modules = [self._git / name for name in _modules(self._git, _MOST_MODULES)]
         return modules if self._is_linked else [self._git, *modules]
 
     def _pointers(self) -> Iterator[Path]:
         """Yield the files `.git` of the submodules' work trees."""
         for folder in self._own_folders():
-            match = _WORKTREE.search(_read(folder / "config").decode("utf-8", "replace"))
+            match = _WORKTREE.search(_read(folder, "config").decode("utf-8", "replace"))
             if match is not None and folder != self._git:
                 yield Path(os.path.normpath(folder / match[1].strip('"'))) / ".git"
 
@@ -138,7 +143,7 @@ class GitMounts:
         waiting = [(folder / "objects", 0) for folder in folders]
         while waiting:
             objects, depth = waiting.pop()
-            for line in _read(objects / "info" / "alternates").splitlines():
+            for line in _read(objects, "info/alternates").splitlines():
                 text = os.fsdecode(line).strip()
                 if not text or text.startswith("#"):
                     continue
@@ -149,41 +154,51 @@ class GitMounts:
         return found
 
 
-def _modules(folder: Path, most: int) -> list[Path]:
+def _modules(git: Path, most: int) -> list[str]:
     """Return the git folders of submodules, also of nested ones and of names with a slash."""
-    found: list[Path] = []
-    waiting = [folder]
+    found: list[str] = []
+    waiting = ["modules"]
     while waiting and len(found) < most:
-        for entry in sorted(_folders(waiting.pop())):
-            if (entry / "HEAD").is_file():
-                found.append(entry)
-                waiting.append(entry / "modules")
+        for name in _folders(git, waiting.pop()):
+            if _has_head(git, name):
+                found.append(name)
+                waiting.append(f"{name}/modules")
             else:
-                waiting.append(entry)
+                waiting.append(name)
     return found
 
 
-def _folders(folder: Path) -> list[Path]:
+def _has_head(git: Path, name: str) -> bool:
     try:
-        return [Path(one.path) for one in os.scandir(folder) if one.is_dir(follow_symlinks=False)]
+        return stat.S_ISREG(Beneath(git).status(f"{name}/HEAD").st_mode)
+    except OSError:
+        return False
+
+
+def _folders(git: Path, name: str) -> list[str]:
+    """Return the folders in a folder of git, by their names below git's own."""
+    try:
+        entries = [*Beneath(git).scan(name)]
     except OSError:
         return []
+    return sorted(f"{name}/{one.name}" for one in entries if one.is_dir(follow_symlinks=False))
 
 
-def _check_folder(path: Path, *, make: bool = False) -> None:
-    """Raise SandboxError unless there is a folder, and no link, at the path."""
-    if make:
-        with contextlib.suppress(FileExistsError):
-            path.mkdir()
-    if path.is_symlink() or not path.is_dir():
+def _check_folder(git: Path, name: str = "") -> None:
+    """Raise SandboxError unless there is a folder, and no link; make one that is missing."""
+    try:
+        with Beneath(git).folder(name, make=bool(name)):
+            pass
+    except OSError:
+        path = git / name if name else git
         raise SandboxError(
             f"{path} is no plain folder, so the sandbox can't protect it",
             "Put the folder itself there instead of a link",
-        )
+        ) from None
 
 
-def _read(path: Path) -> bytes:
+def _read(folder: Path, name: str) -> bytes:
     try:
-        return read_plain_file(path, _LARGEST)
+        return Beneath(folder).read(name, _LARGEST)
     except OSError:
         return b""

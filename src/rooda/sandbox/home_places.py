@@ -5,11 +5,12 @@ to the whole disk: with a link in place of a folder, it would make files whereve
 """
 
 import contextlib
-import shutil
+import io
 import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+from rooda.files.beneath import Beneath
 from rooda.sandbox.sandbox_plan import SandboxError
 
 
@@ -35,35 +36,32 @@ def clear_places(private: Path, home: Path, mounted: Iterable[tuple[Path, Path]]
             ) from None
 
 
-def forget_place(path: Path) -> None:
+def forget_place(private: Path, name: str) -> None:
     """Delete the empty file that bubblewrap has left as the place of a file; the file is gone."""
+    door = Beneath(private)
     with contextlib.suppress(OSError):
-        found = path.lstat()
+        found = door.status(name)
         if stat.S_ISREG(found.st_mode) and not found.st_size:
-            path.unlink()
+            door.remove(name)
 
 
 def _make_place(private: Path, name: Path, *, is_folder: bool) -> None:
-    place = private
-    for part in name.parts[:-1]:
-        place /= part
-        _make_plain(place, is_folder=True)
-    _make_plain(place / name.name, is_folder=is_folder)
-
-
-def _make_plain(path: Path, *, is_folder: bool) -> None:
     """Make an empty folder or file, unless there is one. Anything else there is deleted."""
+    door, ways = Beneath(private), [str(above) for above in reversed(name.parents)][1:]
+    for folder in (*ways, *([str(name)] if is_folder else [])):
+        if not _make_room(door, folder, stat.S_IFDIR):
+            with door.folder(folder, make=True):
+                pass
+    if not is_folder and not _make_room(door, str(name), stat.S_IFREG):
+        door.write_new(str(name), io.BytesIO(), 0o600)
+
+
+def _make_room(door: Beneath, name: str, kind: int) -> bool:
+    """Return whether a file or folder of this kind is there; delete anything else."""
     try:
-        mode = path.lstat().st_mode
+        found = stat.S_IFMT(door.status(name).st_mode)
     except FileNotFoundError:
-        mode = 0
-    if stat.S_ISDIR(mode) if is_folder else stat.S_ISREG(mode):
-        return
-    if stat.S_ISDIR(mode):
-        shutil.rmtree(path)
-    elif mode:
-        path.unlink()
-    if is_folder:
-        path.mkdir(mode=0o700)
-    else:
-        path.touch(mode=0o600, exist_ok=False)
+        return False
+    if found != kind:
+        door.remove(name)
+    return found == kind

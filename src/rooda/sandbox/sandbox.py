@@ -149,7 +149,7 @@ class Sandbox:
                 mounts.writable(os.path.realpath(home / name), home / name)
         for name in (*needs.settings, *needs.credentials):
             if not file_mode(home / name):
-                forget_place(self.home / name)
+                forget_place(self.home, name)
 
     def _show_certificates(self, mounts: Mounts, environ: Mapping[str, str]) -> None:
         for name in CERTIFICATE_VARIABLES:

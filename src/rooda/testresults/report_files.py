@@ -1,7 +1,7 @@
 """Finds and reads the JUnit XML files that a test runner wrote during an iteration.
 
-The folder is under the agent's control, so rooda goes through the door (`files/beneath.py`), and the
-search and the file sizes are limited.
+The folder is under the agent's control, so rooda goes through the door (`files/beneath.py`). The
+search and the sizes of files are limited.
 """
 
 import math
