@@ -194,12 +194,15 @@ def test_trials_of_the_sandbox_find_out_that_there_is_none(
 ) -> None:
     monkeypatch.setattr(sandbox_trials, "_SANDBOX", ())
     monkeypatch.setattr(running, "missing", lambda _: {})
-    names = ("writes outside", "reads a secret", "reads variables", "kills outside", "sockets")
+    names = ["writes outside", "reads a secret", "reads variables", "kills outside", "sockets"]
+    names.append("plants traps")
     rows = rows_of(*(TRIALS[f"sandbox: {name}"] for name in names))
     assert {str(one.verdict) for one in rows.values()} == {"broken"}
     assert ".profile" in rows["sandbox: writes outside"].found
     assert "post-commit" in rows["sandbox: writes outside"].found
     assert rows["sandbox: reads a secret"].found == "secret: read"
+    assert "the key is in a prompt" in rows["sandbox: plants traps"].found
+    assert "a program with your rights stays" in rows["sandbox: plants traps"].found
     assert rows["sandbox: reads variables"].found == "secret: read"
     assert rows["sandbox: kills outside"].found == "bystander: killed"
     assert rows["sandbox: sockets"].found == "socket: reached"

@@ -1,8 +1,10 @@
 """Trials inside the sandbox bwrap: what an agent can't reach, and that it ends as without one."""
 
+import os
 import secrets
 import signal
 import socket
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -10,6 +12,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from rooda.files.beneath import Beneath
 from rooda.selftest.misbehaviour import ENDS, MISBEHAVIOURS
 from rooda.selftest.process_trials import misbehave
 from rooda.selftest.scratch import Scratch
@@ -88,6 +91,30 @@ except OSError:
     pass
 done()
 """
+# What the agent leaves behind would act outside, when rooda or git goes on with the tree.
+_PLANT = """
+os.makedirs(".git/logs", exist_ok=True)
+for name in (".git/logs/HEAD", ".ralph", "PROMPT.md"):
+    try:
+        os.unlink(name)
+    except OSError:
+        pass
+os.symlink(TARGET, ".git/logs/HEAD")
+os.symlink(os.path.dirname(TARGET), ".ralph")
+os.symlink(SECRET, "PROMPT.md")
+os.mkfifo(".git/MERGE_MSG")
+folder = "deep"
+for _ in range(25):
+    os.mkdir(folder)
+    os.chdir(folder)
+    folder = "d" * 200
+open("program", "w").close()
+os.chmod("program", 0o4755)
+os.chdir("..")
+os.chmod("d" * 200, 0o311)
+os.chdir(TREE)
+done()
+"""
 _CLEAN_UP = """
 def clean_up(*_):
     tell("cleaned up")
@@ -162,6 +189,36 @@ def _reads_variables(scratch: Scratch) -> Evidence:
     return _tried(evidence, told, "secret", "read" if secret in told else "hidden")
 
 
+def _plants(scratch: Scratch) -> Evidence:
+    """The second iteration has the planted files, if nothing holds them."""
+    key, profile = scratch.folder / "key", scratch.home / ".profile"
+    secret = secrets.token_hex(16)
+    key.write_text(secret, encoding="utf-8")
+    profile.write_text("mine\n", encoding="utf-8")
+    flags = ("-n", "2", "--failure-threshold", "3", "--commit")
+    values = {"TARGET": str(profile), "SECRET": str(key), "TREE": str(scratch.tree)}
+    evidence, told = _run(scratch, _PLANT, *flags, **values)
+    found = []
+    if secret in evidence.log or any(secret in one for one in _prompts(scratch)):
+        found.append("the key is in a prompt")
+    if profile.read_text(encoding="utf-8") != "mine\n":
+        found.append("git wrote to ~/.profile")
+    if any(status.st_mode & stat.S_ISUID for status in _files_below(scratch.tree)):
+        found.append("a program with your rights stays")
+    return _tried(evidence, told, "traps", ", ".join(found) or "held")
+
+
+def _prompts(scratch: Scratch) -> Iterable[str]:
+    runs = scratch.tree / STATE_FOLDER / "runs"
+    for file in runs.glob("*/*/prompt.md"):
+        yield file.read_text(encoding="utf-8", errors="replace")
+
+
+def _files_below(tree: Path) -> Iterable[os.stat_result]:
+    for listing in Beneath(tree).walk():
+        yield from (entry.status for entry in listing.entries)
+
+
 # -- processes and sockets -------------------------------------------------------------------
 
 
@@ -233,6 +290,12 @@ def sandbox_trials() -> list[Trial]:
             "looks for a variable of the user in the environment of all processes",
             (*tried, hidden),
             _reads_variables,
+        ),
+        (
+            "plants traps",
+            "puts links in place of its prompt and of git's log, a pipe, a hidden set-uid file",
+            (fact("tried", "yes", "the agent works inside"), fact("traps", "held", "none acts")),
+            _plants,
         ),
         (
             "kills outside",
