@@ -1,5 +1,6 @@
 """The plan: everything that a run needs to know. A run executes it, the dry run prints it."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -182,7 +183,9 @@ class Plan(Struct, frozen=True):
         visible = (*box.readable, *box.real_readable)
         for file in self._files():
             target = leads_out(file.path, inside, visible)
-            if target is None and (real := file.path.resolve()).is_relative_to(own):
+            # `resolve` raises an error for links in a circle; reading the file reports them.
+            real = Path(os.path.realpath(file.path))
+            if target is None and real.is_relative_to(own):
                 target = real
             if target is not None:
                 raise PromptError(
