@@ -261,3 +261,20 @@ def test_what_the_user_changes_during_a_wait_stays_out_of_the_next_commits(
     assert [one["progress_detected"] for one in results] == [False, True, True]
     names = git(claude, "log", "-3", "--format=", "--name-only").split("\n")
     assert [name for name in names if name] == ["last", "own", "new"]
+
+
+@pytest.mark.real
+def test_what_changes_while_an_on_wait_hook_runs_stays_out_of_the_next_commits(
+    claude: Workspace,
+) -> None:
+    versioned(claude)
+    claude.write("README", "text\n")
+    event, _ = WAITS["outage"]
+    agent = does(claude, prints(event), f"touch new; {prints(DONE)}")
+    git(claude, "add", "-A")
+    git(claude, "commit", "-qm", "all")
+    hook = ("--hooks-on-wait", "echo mine > notes; echo mine >> README")
+    done = claude.rooda(*agent, "-n", "1", "--commit", "--backoff", "0.05s", *hook)
+    assert done.code == 0, done.err
+    assert 'files="README, notes"' in done.err
+    assert git(claude, "log", "-1", "--format=", "--name-only").split() == ["new"]

@@ -126,6 +126,16 @@ def test_link_in_place_of_a_prompt_file_gives_the_agent_no_file_of_the_user(
     assert "which the sandbox does not show" in again.err, "the next run is refused at its start"
 
 
+@pytest.mark.real
+def test_link_to_itself_in_place_of_a_prompt_ends_the_run_with_the_reason(work: GitWork) -> None:
+    work.write("act.md", "do it\n")
+    agent = work.agent("cat > /dev/null; rm act.md; ln -s act.md act.md; date +%N > changed")
+    flags = ("--sandbox", "bwrap", "--ai-cmd", agent, "--max-iterations", "2")
+    done = work.rooda("loop", "act.md", *flags)
+    assert done.code == 1, done.err
+    assert "act.md can't be read: Too many levels of symbolic links" in done.err
+
+
 @pytest.mark.real(rows=1)
 @pytest.mark.parametrize("flag", ["--working-dir", "--sandbox-readable", "--sandbox-writable"])
 def test_link_in_place_of_a_folder_of_the_sandbox_shows_no_folder_of_the_user(

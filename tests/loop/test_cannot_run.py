@@ -149,6 +149,12 @@ NO_PYTEST = f"{PYTHON}: No module named pytest\n"
             "sh: line 1: cd: nosuch: No such file or directory\n",
             "folder nosuch does not",
         ),
+        (
+            1,
+            "bash -c 'source v/bin/activate; pytest'",
+            "bash: line 1: v/bin/activate: No such file or directory\n",
+            "file v/bin/activate does not",
+        ),
         (2, "make )", 'sh: 1: Syntax error: ")" unexpected\n', "the shell can't read"),
         (
             2,
@@ -158,6 +164,7 @@ NO_PYTEST = f"{PYTHON}: No module named pytest\n"
         ),
         # Python
         (1, "python3 -m pytest", NO_PYTEST, "no module pytest"),
+        (1, "coverage run -m pytest", "No module named 'pytest'\n", "no module pytest"),
         (1, "python -m pytest", "/w/a b/bin/python3.11: No module named pytest\n", "module pytest"),
         (
             1,
@@ -262,6 +269,15 @@ NO_PYTEST = f"{PYTHON}: No module named pytest\n"
                 "npm ERR!     /h/.npm/_logs/x.log\n"
             ),
             "no script tst",
+        ),
+        (
+            1,
+            "npm test",
+            (
+                '\n> x@1.0.0 test\n> echo "Error: no test specified" && exit 1\n\n'
+                "Error: no test specified\n"
+            ),
+            "only the test script of `npm init`",
         ),
         (254, "npm test", NO_PACKAGE, "npm found no package.json"),
         (
@@ -434,6 +450,8 @@ COLLECTION = (
         (1, "pytest", PYTEST_RED.format("make: *** No rule to make target 'tst'.  Stop.")),
         (1, "pytest", PYTEST_RED.format('npm error Missing script: "tst"')),
         (1, "pytest", PYTEST_RED.format("no tests ran in 0.1s")),
+        (1, "./check", "bash: line 3: out.txt: No such file or directory\n"),  # the agent's work
+        (1, "coverage run t.py", "No module named 'pytest'\n"),
         (2, "pytest -q", COLLECTION),
         (
             1,

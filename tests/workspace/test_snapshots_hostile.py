@@ -566,6 +566,16 @@ def test_nothing_is_written_to_a_repository_that_took_the_place_of_the_first(
         assert walk(repo.path / ".git") == here, "nor to the new one at the same place"
 
 
+@pytest.mark.parametrize("left", ["", "ln -s work work"])
+def test_folder_that_is_gone_is_a_trouble_of_the_scan_and_no_error(repo: Repo, left: str) -> None:
+    tracker = FileChangeTracker(repo.path, Tools(repo.environ), run="r", keep=True)
+    tracker.snapshot("0")
+    repo.sh(f"cd ..; mv work moved; {left}")
+    for _ in range(2):
+        assert "deleted or replaced during the run" in tracker.scan("1").trouble
+        tracker.forget()
+
+
 def test_changes_are_still_found_after_the_repository_was_replaced(repo: Repo) -> None:
     tracker = FileChangeTracker(repo.path, Tools(repo.environ), run="r", keep=True)
     tracker.snapshot("0")

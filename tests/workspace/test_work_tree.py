@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.workspace.work_tree import changed_within, leads_out
+from rooda.workspace.work_tree import changed_within, leads_out, work_tree
 from support.children import until
 from support.tables import each_row
 
@@ -129,3 +129,8 @@ def test_only_a_link_leads_out(tmp_path: Path, path: str, expected: bool) -> Non
     (top / "away").symlink_to(tmp_path / "elsewhere")
     (top / "back").symlink_to("src")
     assert leads_out(top / path, top) is expected
+
+
+def test_link_to_itself_is_a_folder_without_a_work_tree(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    assert work_tree(tmp_path / "loop") == tmp_path / "loop"

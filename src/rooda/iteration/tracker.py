@@ -105,7 +105,7 @@ class FileChangeTracker:
             self._is_stale = True  # the next scan has nothing to compare with
             if isinstance(error, OtherRepositoryError):
                 self._trouble = str(error)
-                self._snapshots = self._without_repository()
+                self._snapshots = self._scans_without_repository()
             return TreeScan(trouble=str(error))
         self._last = now
         moved = before is not None and before.head != now.head
@@ -113,6 +113,13 @@ class FileChangeTracker:
         commits = self._snapshots.commits_between(head, now.head) if moved else 0
         trouble = now.trouble or self._trouble
         return replace(now, commits=commits, head_moved=moved, head_before=head, trouble=trouble)
+
+    def _scans_without_repository(self) -> Snapshots | None:
+        """Return scans of the folder alone; None if an agent has removed the folder itself."""
+        try:
+            return self._without_repository()
+        except (GitError, OSError, RuntimeError):  # RuntimeError: links in a circle, from pathlib
+            return None
 
 
 def _open(root: Path, state: Path, tools: Tools, own: Sequence[str]) -> tuple[Snapshots, str]:

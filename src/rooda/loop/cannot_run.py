@@ -122,12 +122,16 @@ _FORMS: tuple[_Form, ...] = (
         (1, 2), "the folder {name} does not exist", _FOLDER),
     _Form(rf"{_SHELL}\d+: cd: (.+): No such file or directory",
         (1, 2), "the folder {name} does not exist", _FOLDER),
+    _Form(rf"{_SHELL}\d+: (\S+): No such file or directory",  # `source` or `<` of bash
+        (1,), "the file {name} does not exist", _FILE, in_command=True),
     _Form(rf"{_SHELL}\d+: [Ss]yntax error.*",
         (1, 2), "the shell can't read the command", "Correct its quotes and operators",
         after=rf"{_SHELL}\d+: .*"),
     # Python
     _Form(rf"{_PYTHON}: No module named ([^\s;]+)(?:; .*)?",
         (1,), "Python has no module {name}", _INSTALL),
+    _Form(r"No module named '?([\w.]+?)'?",
+        (1,), "Python has no module {name}", _INSTALL, in_command=True, tool="coverage"),
     _Form(rf"{_PYTHON}: Error while finding module specification for '(.+?)' .*",
         (1,), "Python has no module {name}", _INSTALL),
     _Form(rf"{_PYTHON}: can't open file '?(.+?)'?: \[Errno 2\].*",
@@ -177,6 +181,9 @@ _FORMS: tuple[_Form, ...] = (
     # JavaScript
     _Form(rf'{_NPM} [Mm]issing script: "?([^"]+)"?',
         (1,), "package.json has no script {name}", _SCRIPT, after=_NPM_MORE),
+    _Form(r"Error: no test specified",
+        (1,), "package.json has only the test script of `npm init`", "Write that script",
+        after=_NPM_MORE),
     _Form(rf"{_NPM} .*ENOENT: no such file or directory, open '(?:.*/)?package\.json'.*",
         (1, 254), "npm found no package.json", _FOLDER, after=_NPM_MORE),
     _Form(rf"{_NPM} (?:npx canceled due to missing packages|could not determine executable).*",
@@ -393,7 +400,8 @@ def _matching(code: int, command: str, lines: Sequence[str]) -> Obstacle | None:
 
 def _is_named(name: str, command: str) -> bool:
     """Return whether the name, or something in the module of this name, is in the command."""
-    return any(word == name or word.startswith(f"{name}.") for word in command.split())
+    words = (word.strip("\"';)") for word in command.split())
+    return any(word == name or word.startswith(f"{name}.") for word in words)
 
 
 def _last_match(

@@ -18,7 +18,7 @@ def whose_work(
     pin, tracker = services.pin, services.tracker
     if not numbers or pin is None or tracker is None:
         return numbers
-    folder = os.path.relpath(tracker.root.resolve(), pin.top)
+    folder = os.path.relpath(os.path.realpath(tracker.root), pin.top)
     files = {relative("" if folder == "." else folder, name) for name in names}
     changed = ((number, _changed_by(services.history, number)) for number in numbers)
     return tuple(number for number, own in changed if not own or own & files)

@@ -146,13 +146,13 @@ def wait(plan: Plan, services: Services, state: State, what: WaitStarted, limits
     """Wait, and return the state after the wait."""
     services.emit(what)
     began = services.monotonic()
+    if services.user_files is not None:
+        services.user_files.begin_wait()
     objection = hooks.run(Moment.ON_WAIT, plan, services, _story(what))
     if objection is not None and objection.verdict is Verdict.ABORT:
         return replace(state, last=objection)
     left = None if limits.max_duration is None else limits.max_duration - state.elapsed
     ends_early = None if what.kind is not WaitKind.DISK else lambda: plan.disk_shortage() is None
-    if services.user_files is not None:
-        services.user_files.begin_wait()
     is_over = _rest(services, what, began, left, ends_early)
     if services.tracker is not None:
         services.tracker.forget()

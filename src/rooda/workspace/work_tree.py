@@ -19,7 +19,7 @@ _SKEW = 2.0  # seconds that the clock of a file server may be ahead
 
 def work_tree(folder: Path) -> Path:
     """Return the top of the git work tree; without one, the folder itself."""
-    real = folder.resolve()
+    real = Path(os.path.realpath(folder))  # `resolve` raises an error for links in a circle
     return next((above for above in (real, *real.parents) if _is_top(above)), real)
 
 
