@@ -254,7 +254,7 @@ def test_what_the_user_changes_during_a_wait_stays_out_of_the_next_commits(
     (claude.path / "gone").unlink()
     done = running.finish()
     assert done.code == 0, done.err
-    assert done.err.count("Changed while the run waited") == 1
+    assert done.err.count("Changed while no agent worked") == 1
     assert 'files="README, gone, staged, my notes"' in done.err
     results = [one["result"] for one in shown(claude)["iterations"]]
     assert [one["files_created"] for one in results] == [[], ["new"], ["last", "own"]]

@@ -1,5 +1,6 @@
 """Ctrl+Z and `fg` on a real terminal: rooda and the agent's process tree stop together."""
 
+import json
 import os
 import re
 import shlex
@@ -13,6 +14,7 @@ import pytest
 
 from support.children import Nursery, until
 from support.jobs import Job, is_stopped
+from support.recorded import git, versioned
 from support.screen import Screen
 from support.workspace import ROODA, Workspace, alive
 
@@ -94,6 +96,37 @@ def test_ctrl_z_stops_rooda_and_its_tree_and_fg_continues_them(
     job.foreground()
     assert job.finish() == 0
     assert not any(map(alive, tree))
+
+
+@pytest.mark.real
+def test_what_the_user_changes_after_ctrl_z_stays_out_of_the_commit(
+    workspace: Workspace, nursery: Nursery, job: Job
+) -> None:
+    workspace.write("README.md", "text\n")
+    workspace.write("both.txt", "text\n")
+    versioned(workspace)
+    body = "echo of the agent > own.txt; echo $$ > agent.pid; until test -e go; do sleep 0.05; done"
+    command = workspace.agent(f"{body}; echo of the agent >> both.txt; rm go agent.pid")
+    job.start(workspace, "work", "--ai-cmd", command, "-n", "1", "--commit")
+    agent = nursery.pid("agent")
+    job.press_ctrl_z()
+    until(lambda: is_stopped(agent), "the agent is stopped")
+    began = time.monotonic()
+    until(lambda: time.monotonic() > began + 0.3, "the first moment of the halt is over")
+    for name in ("mine.txt", "README.md", "both.txt"):
+        workspace.write(name, "of the user\n")
+    until(lambda: time.monotonic() > began + 0.6, "the last moment of the halt begins later")
+    job.foreground()
+    let_go(workspace)
+    job.finish()
+
+    committed = git(workspace, "show", "--name-only", "--format=", "HEAD").split()
+    assert {"both.txt", "own.txt"} <= {*committed}
+    assert not {"README.md", "mine.txt"} & {*committed}
+    assert b"mine.txt" in job.sent
+    iteration = json.loads(workspace.rooda("show", "1", "--json").out)["result"]
+    assert "mine.txt" not in iteration["files_created"]
+    assert "README.md" not in iteration["files_modified"]
 
 
 @pytest.mark.long

@@ -1,10 +1,17 @@
 """The stage that finds what the agent changed: files, commits, tests, progress."""
 
+import contextlib
+from pathlib import Path
+
+from msgspec.structs import replace
+
 from rooda.config.settings import PARSE_TESTS, TEST_REPORTS
+from rooda.files.beneath import Beneath
 from rooda.iteration.headline import headline_of
 from rooda.iteration.progress import read_tests, result_of, with_tests
 from rooda.loop.context import IterationContext
 from rooda.loop.services import Services
+from rooda.loop.waiting import note_user_changes
 from rooda.loop.work_events import (
     ChangesUnknown,
     FilesLeftOut,
@@ -26,12 +33,28 @@ def find_changes(context: IterationContext) -> None:
     if services.tracker is not None:
         services.emit(SnapshotStarted(context.number))
         context.seen = services.tracker.scan(str(context.number))
+        if context.halts:
+            _leave_to_the_user(context, services.tracker.root)
     usage = None if report is None else report.usage.context_percent
     context.iteration.result = result_of(response, context.seen, context.agent_ms, usage)
     context.headline = _headline(context)
     find_tests(context)
     report_tree(services, context.number, context.seen)
     context.task = context.plan.work.done(context.task)
+
+
+def _leave_to_the_user(context: IterationContext, root: Path) -> None:
+    """Take the files that were last changed while the agent was halted (Ctrl+Z) as the user's."""
+    note_user_changes(context.services, context.number, context.halts)
+    changes, door = context.seen.changes, Beneath(root)
+    if changes is None:
+        return
+    names = set()
+    for name in (*changes.created, *changes.modified):
+        with contextlib.suppress(OSError):
+            changed = door.status(name).st_ctime_ns
+            names.update([name] if any(halt.contains(changed) for halt in context.halts) else [])
+    context.seen = replace(context.seen, changes=changes.without(names))
 
 
 def _headline(context: IterationContext) -> str:

@@ -362,16 +362,16 @@ class RepositoriesLeftOut(Event, frozen=True):
 
 
 class UserFilesChanged(Event, frozen=True):
-    """Files changed while the run waited: they are the user's, and commits leave them out."""
+    """Files changed while no agent worked: they are the user's, and commits leave them out."""
 
     level = LogLevel.WARN
-    iteration: int  # the number of the next iteration
+    iteration: int  # the iteration after the wait, or the one that the user paused with Ctrl+Z
     files: tuple[str, ...]  # the names of the files, at most 100
     total: int  # the number of the files
 
     def describe(self) -> Message:
         return say(
-            "Changed while the run waited, so commits leave them out until the agent changes them",
+            "Changed while no agent worked, so commits leave them out until the agent changes them",
             files=first_names(self.files, self.total),
             iteration=self.iteration,
         )

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -10,6 +10,7 @@ from msgspec import Struct
 from rooda.files.beneath import Beneath
 from rooda.workspace.git import Git
 from rooda.workspace.new_files import untracked_files
+from rooda.workspace.tree_changes import Halt
 
 # Beyond these, rooda compares a file by its ctime and inode, and not by its content.
 _MOST_FILES = 10_000
@@ -73,6 +74,14 @@ class NotedFiles:
         """Return the files of a later moment that are not here, or not the same."""
         mine = self._known
         return [name for name, note in later._known.items() if not _same(mine.get(name), note)]  # noqa: SLF001 - same class
+
+    def changed_during(self, halts: Sequence[Halt]) -> list[str]:
+        """Return the files that were last changed during one of the halts."""
+        return [
+            name
+            for name, note in self._known.items()
+            if any(halt.contains(note.mark >> 64) for halt in halts)
+        ]
 
     def joined(self, later: "NotedFiles", names: Collection[str]) -> "NotedFiles":
         """Return these files, and those with these names as they are in `later`."""

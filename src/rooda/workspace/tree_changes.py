@@ -2,11 +2,12 @@
 
 import os
 import posixpath
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from msgspec import Struct
 
 GITLINK = 0o160000  # the mode of a submodule
+_EDGE = 0.1  # seconds at both ends of a halt in which the agent may still run
 _MOST_COUNTED = 100  # files whose lines the record keeps
 
 
@@ -22,6 +23,30 @@ class Changes(Struct, frozen=True):
 
     def __bool__(self) -> bool:
         return bool(self.created or self.modified or self.deleted)
+
+    def without(self, names: Collection[str]) -> "Changes":
+        """Return the changes of the other files."""
+        kept = (
+            tuple(name for name in some if name not in names)
+            for some in (self.created, self.modified, self.deleted)
+        )
+        return Changes(*kept)
+
+
+class Halt(Struct, frozen=True):
+    """A time in which the agent was halted (Ctrl+Z), in seconds since the epoch."""
+
+    begin: float
+    end: float
+
+    @classmethod
+    def that_ended(cls, moment: float, seconds: float) -> "Halt":
+        """Return a halt of this length without its edges: the agent stops and starts there."""
+        return cls(moment - seconds + _EDGE, moment - _EDGE)
+
+    def contains(self, changed_ns: int) -> bool:
+        """Return whether a file was changed then, so not by the agent."""
+        return self.begin <= changed_ns / 1e9 <= self.end
 
 
 class LineCount(Struct, frozen=True):

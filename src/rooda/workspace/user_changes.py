@@ -1,15 +1,16 @@
 """Files whose uncommitted changes are the user's: commits leave them out until they change again.
 
 At the start of a run these are the untracked files. The files that change while the run waits, and
-the untracked ones that appear while it is paused, join them.
+those that appear or change while the run or its agent is paused, join them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
 from rooda.workspace.git import GitError, GitInterruptedError
 from rooda.workspace.noted_files import NotedFiles
+from rooda.workspace.tree_changes import Halt
 
 
 class Uncommitted(Struct, frozen=True):
@@ -60,9 +61,20 @@ class UserFiles:
             self._before = None
             return []
         before, self._before = self._before, None
+        return self._take(now, before.changed(now.files))
+
+    def end_halts(self, halts: Sequence[Halt]) -> list[str]:
+        """Take what was last changed while the agent was halted as the user's; as `end_wait`."""
+        try:
+            now = self._find()
+        except GitError:
+            return []
+        return self._take(now, now.files.changed_during(halts))
+
+    def _take(self, now: Uncommitted, changed: Iterable[str]) -> list[str]:
         found = [
             name
-            for name in before.changed(now.files)
+            for name in changed
             if (self._leaves_tracked if name in now.tracked else self._leaves_untracked)
         ]
         self.known = self.known.joined(now.files, found)
