@@ -21,6 +21,8 @@ _FOLDERS = ("hooks", "info", "objects", "objects/info", "modules", "worktrees")
 _READ_ONLY = ("config", "config.worktree", "hooks", "info", "objects/info", "commondir")
 # In the folder that all work trees share, only these can be written from a linked work tree.
 _SHARED = ("objects", "refs", "logs")
+# What rooda keeps in the folder that all work trees share: the database of a fleet, its records.
+_DATABASE, _RECORDS = "rooda", "refs/rooda/fleet"
 _OF_LINKED_TREE = ("commondir", "gitdir", "config.worktree", "hooks", "info")
 _COMMONDIR, _ITSELF = "commondir", b".\n"
 _LARGEST = 256 * 1024  # bytes of a config file, and of a list of alternates
@@ -37,6 +39,7 @@ class GitMounts:
         self._git = repository.git_dir
         self._common = repository.common
         self._made: set[Path] = set()  # files `commondir` that rooda has made
+        self._place: Path | None = None  # the empty folder that rooda has made for a mount
 
     @property
     def _is_linked(self) -> bool:
@@ -57,6 +60,8 @@ class GitMounts:
                 with contextlib.suppress(FileExistsError):
                     (folder / "config.worktree").touch(exist_ok=False)
             self._make_commondir(folder / _COMMONDIR)
+        if not self._is_linked:
+            self._make_place(self._common / _DATABASE)
 
     def tidy(self) -> None:
         """Delete the files that only the sandbox needs."""
@@ -65,6 +70,16 @@ class GitMounts:
                 with contextlib.suppress(OSError):
                     path.unlink()
         self._made.clear()
+        if self._place is not None:
+            with contextlib.suppress(OSError):  # meanwhile the user has made a fleet
+                self._place.rmdir()
+
+    def _make_place(self, folder: Path) -> None:
+        """Make the folder of a fleet's database: else a program could make it, with a database."""
+        if not os.path.lexists(folder):
+            folder.mkdir(mode=0o700)
+            self._place = folder
+        _check_folder(folder)
 
     def _make_commondir(self, path: Path) -> None:
         if os.path.lexists(path) and _read(path) != _ITSELF:  # rooda was killed, if it is the same
@@ -87,6 +102,8 @@ class GitMounts:
                 within = ProtectedMounts(folder, mounts)
                 mounts.writable(folder)
             self._show_folder(folder, within)
+            if folder == self._common:
+                self._hide_fleet(within)
         pointers = [self._top / ".git", *self._pointers()]
         for pointer in pointers:
             if pointer.is_relative_to(tree.top) and not pointer.is_dir():
@@ -104,10 +121,16 @@ class GitMounts:
             mounts.writable(self._common / name)
         _check_folder(self._common / "objects" / "info", make=True)
         mounts.read_only(self._common / "objects" / "info")
+        self._hide_fleet(ProtectedMounts(self._common, mounts))
         mounts.writable(self._git)
         within = ProtectedMounts(self._git, mounts)
         for name in _OF_LINKED_TREE:
             within.protect(self._git / name)
+
+    def _hide_fleet(self, within: ProtectedMounts) -> None:
+        """Hide the database, which decides which commands workers run; protect the records."""
+        within.hide(self._common / _DATABASE)
+        within.protect(self._common / _RECORDS)
 
     def _show_folder(self, folder: Path, within: ProtectedMounts) -> None:
         within.open(folder)
