@@ -34,7 +34,7 @@ from rooda.workspace.tools import Tools
 _HERE = "refs/rooda/adopt/"
 # A slot sets these for its own files. `rooda fleet add` has no such flags.
 _OF_SLOTS = frozenset(
-    {"--record", "--result", "--lifeline", "--run-id", "--config", "--working-dir"}
+    {"--record", "--result", "--lifeline", "--run-id", "--config", "--working-dir", "--only-run"}
 )
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
