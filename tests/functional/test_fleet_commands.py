@@ -170,7 +170,9 @@ def test_a_run_is_added_shown_stopped_forgotten_and_adopted(user: Workspace) -> 
         file.unlink()
     refused = user.rooda("fleet", "adopt")
     assert (refused.code, refused.out) == (1, "")
-    assert "rooda loop TASK --max-iterations 7\n    for the-api" in refused.err
+    base = git(user.path, "rev-parse", "--short=12", "main")
+    command = "rooda loop TASK --max-iterations 7 --finish pr"
+    assert f"{command}\n    for the-api at {base}" in refused.err
     assert "rooda fleet adopt --trust" in refused.err
     assert "the-api" not in user.rooda("fleet").out
     adopted = user.rooda("fleet", "adopt", "--trust")
