@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.gitrepo import git
+from support.sandboxes import require_bwrap
 from support.screen import Screen
 from support.workspace import Workspace
 
@@ -169,7 +170,9 @@ def test_a_run_is_added_shown_stopped_forgotten_and_adopted(user: Workspace) -> 
         file.unlink()
     refused = user.rooda("fleet", "adopt")
     assert (refused.code, refused.out) == (1, "")
-    assert "rooda loop TASK --max-iterations 7\n    for the-api" in refused.err
+    base = git(user.path, "rev-parse", "--short=12", "main")
+    command = "rooda loop TASK --max-iterations 7 --finish pr"
+    assert f"{command}\n    for the-api at {base}" in refused.err
     assert "rooda fleet adopt --trust" in refused.err
     assert "the-api" not in user.rooda("fleet").out
     adopted = user.rooda("fleet", "adopt", "--trust")
@@ -187,7 +190,8 @@ def test_forged_database_is_one_clear_error(user: Workspace) -> None:
     for words in ((), ("--json",), ("why", "auth"), ("add", "MORE.md")):
         done = user.rooda("fleet", *words)
         assert done.code == 1, (words, done.err)
-        assert "a row has a wrong value: Expected `str`, got `int` - at `$.name`" in done.err
+        assert "has a wrong value: Expected `str`, got `int` - at `$.name`" in done.err
+        assert "the column `data` of the batch" in done.err
         assert "rooda fleet adopt" in done.err
 
 
@@ -287,3 +291,56 @@ def test_the_demo_kills_a_process_and_its_run_is_taken_over(workspace: Workspace
     assert sum("farewell: iteration 2/5 done" in line for line in done.log) == 1
     assert "farewell: merged" in done.out
     assert list(workspace.path.iterdir()) == []
+
+
+@pytest.mark.real
+def test_mistake_in_a_list_of_tasks_has_its_file_and_line(user: Workspace) -> None:
+    user.write(
+        "fleet.yml",
+        "- name: one\n  context: x\n  base: gone\n- name: two\n  procedure: buidl\n"
+        "- name: ~\n  context: x\n- name: four\n  context: x\n  priority: 1e9\n",
+    )
+    done = user.rooda("fleet", "add", "fleet.yml", "--ai-cmd", "x")
+    assert done.code == 1
+    for words in (
+        "fleet.yml:3: base: there is no commit 'gone'",
+        "fleet.yml:5: procedure: there is no procedure or command named 'buidl'",
+        "fleet.yml:6: the task has no name",
+        "fleet.yml:10: priority: ",
+    ):
+        assert words in done.err, done.err
+
+
+@pytest.mark.real
+@pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
+def test_check_of_a_merge_is_in_the_sandbox_of_the_runs(user: Workspace) -> None:
+    """Merged work is that of agents: without the sandbox, the check would run it as the user."""
+    require_bwrap()
+    user.config("loop: {ai_cmd: agent}\n")
+    for flags, file in ((("--sandbox", "bwrap"), "TASKS.md"), ((), "MORE.md")):
+        user.write(file, TASKS if file == "TASKS.md" else "## More\n\nWrite it.\n")
+        assert user.rooda("fleet", "add", file, *flags).code == 0
+    for name in ("auth", "the-api", "more"):
+        git(user.path, "worktree", "add", "-q", "-b", f"rooda/{name}", f"../{name}")
+        (user.path.parent / name / f"{name}.txt").write_text("work\n")
+        git(user.path.parent / name, "add", "-A")
+        git(user.path.parent / name, "commit", "-qm", name)
+        git(user.path, "worktree", "remove", f"../{name}")
+    outside = user.path.parent / "outside"
+    (user.home / "secret").write_text("key")
+    check = f"ls *.txt; echo agent >> {outside}; test ! -e ~/secret"
+    names = ["auth", "more"]
+    done = user.rooda("fleet", "merge", *names, "--into", "night", "--verify", check)
+    assert done.code == 0, (done.out, done.err)
+    assert done.out == "auth: merged\nmore: merged\n"
+    assert not outside.exists()
+    # A sandbox that is not possible is an error before the first merge.
+    broken = user.rooda(
+        *("fleet", "merge", "the-api", "--into", "other", "--verify", check),
+        env={"ROODA_LOOP_SANDBOX_READABLE": "/no-such-folder"},
+    )
+    assert broken.code == 1
+    assert "the check can't run" in broken.err
+    assert "/no-such-folder" in broken.err
+    assert "refs/heads/other" not in refs_of(user.path)
+    assert not outside.exists()

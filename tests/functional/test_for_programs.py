@@ -1,10 +1,11 @@
-"""`--record`, `--run-id` and `--lifeline`, for programs that start rooda."""
+"""`--record`, `--run-id`, `--lifeline` and `--only-run`, for programs that start rooda."""
 
 import contextlib
 import os
 import shutil
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from rooda.workspace.user_notes import waiting_notes
 from support.children import Nursery, until
 from support.for_programs import WORKS, agent, work
 from support.recorded import HANGS, git, refused, versioned
+from support.sandboxes import require_bwrap
 from support.workspace import PROCEDURE, ROODA, Workspace, alive, wait_for
 
 
@@ -239,3 +241,36 @@ def test_a_wrong_lifeline_is_one_clear_error_before_anything_starts(
             assert (done.returncode, done.stdout) == (1, "")
             assert f"--lifeline {name} can't be used: {words}" in done.stderr
     assert not (tree.path / "started").exists()
+
+
+# -- a command in place of the agent ---------------------------------------------------------
+
+
+@pytest.mark.real
+def test_a_command_in_place_of_the_agent_tells_its_output_and_its_code(
+    tree: Workspace, apart: Path
+) -> None:
+    words = ("--record", str(apart), "--verify", "./not-built-yet", "--env", "GREETING=hello")
+    done = work(tree, "no-such-agent", *words, "--only-run", "echo $GREETING; pwd; exit 7")
+    assert (done.code, done.out) == (7, f"hello\n{tree.path}\n"), done.err
+    assert not (tree.path / ".rooda").exists()
+    assert not list(RecordReader(apart).runs())
+
+
+@pytest.mark.real
+@pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
+def test_a_command_in_place_of_the_agent_is_in_its_sandbox_or_does_not_run(
+    tree: Workspace, apart: Path
+) -> None:
+    require_bwrap()
+    (tree.home / "secret").write_text("key")
+    words = ("--record", str(apart), "--only-run", "cat ~/secret; touch ran; ln -s /etc .git/zz")
+    done = work(tree, "agent", *words, "--sandbox", "bwrap")
+    assert "key" not in done.out
+    assert (tree.path / "ran").exists()
+    assert not (tree.path / ".git/zz").is_symlink()
+    (tree.path / "ran").unlink()
+    done = work(tree, "agent", *words, "--sandbox", "command")
+    assert done.code == 1
+    assert "sandbox command needs a command" in done.err
+    assert not (tree.path / "ran").exists()

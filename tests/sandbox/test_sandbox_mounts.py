@@ -258,3 +258,35 @@ def test_command_is_put_before_the_program(inside: Inside) -> None:
     assert wrapped.argv == (*start, "cli", "-p")
     assert wrapped.jail == ()
     assert "SECRET" not in wrapped.environ
+
+
+FLEET = "ls -A {git}/rooda; touch {git}/rooda/fleet.sqlite; rm -rf {git}/rooda; mv {git}/rooda x"
+
+
+@pytest.mark.parametrize("has_fleet", [True, False])
+@pytest.mark.parametrize("is_linked", [True, False])
+def test_database_and_records_of_a_fleet_are_out_of_reach(
+    inside: Inside, *, has_fleet: bool, is_linked: bool
+) -> None:
+    """The database decides which commands workers run, outside of this sandbox."""
+    main = inside.tree
+    if is_linked:
+        inside.tree = main.parent / "linked"
+        git(main, "worktree", "add", "-q", str(inside.tree))
+    database, record = main / ".git/rooda/fleet.sqlite", main / ".git/refs/rooda/fleet/one"
+    if has_fleet:
+        database.parent.mkdir()
+        database.write_text("runs")
+        git(main, "update-ref", "refs/rooda/fleet/one", "HEAD")
+    tip = git(main, "rev-parse", "HEAD")
+    found = inside.sh(
+        f"{FLEET.format(git=main / '.git')}; git commit -q --allow-empty -m more;"
+        "git update-ref -d refs/rooda/fleet/one; git update-ref refs/rooda/fleet/one HEAD"
+    )
+    assert "runs" not in found
+    assert database.exists() is has_fleet
+    assert database.parent.exists() is has_fleet
+    if has_fleet:
+        assert database.read_text() == "runs"
+        assert record.read_text().strip() == tip
+    assert git(inside.tree, "log", "-1", "--format=%s") == "more"

@@ -2,8 +2,10 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
+import click
 from msgspec import Struct
 
 from rooda.config.fleet_settings import URL
@@ -70,11 +72,15 @@ class FleetHere(Struct, frozen=True):
 
 @contextlib.contextmanager
 def fleet_here(
-    flags: Mapping[str, tuple[str, str]] | None = None, config: str | None = None
+    flags: Mapping[str, tuple[str, str]] | None = None,
+    config: str | None = None,
+    *,
+    is_worker: bool = False,
 ) -> Iterator[FleetHere]:
     """Yield the fleet of the current folder; the database is made if there is none.
 
-    Raises InvalidInput if it can't be used, also if the database goes away later.
+    A worker leaves rows out that rooda did not write, and says so: other runs go on. Raises
+    InvalidInput if the database can't be used, also if it goes away later.
     """
     refuse_without_extra()
     from sqlalchemy.exc import SQLAlchemyError
@@ -83,8 +89,9 @@ def fleet_here(
 
     world, values, layers, place, tools = look_around(flags or {}, config)
     make_database_folder(place)
+    leave_out = partial(click.echo, err=True) if is_worker else None
     try:
-        with contextlib.closing(FleetStore(place.url)) as store:
+        with contextlib.closing(FleetStore(place.url, leave_out)) as store:
             yield FleetHere(world, values, layers, place, tools, store)
     except SQLAlchemyError as error:
         from rooda.fleet.database.database_check import database_words

@@ -27,6 +27,10 @@ _OPTIONS: Mapping[str, tuple[str, str]] = {
         "FD",
         "Stop the agent, and exit with 130, when the other end of this pipe closes",
     ),
+    "--only-run": (
+        "CMD",
+        "Run CMD in place of the agent, in the sandbox if there is one; exit with its code",
+    ),
 }
 _NUMBER = re.compile(r"[0-9]{1,9}")
 NAMES = frozenset(flag.removeprefix("--").replace("-", "_") for flag in _OPTIONS)

@@ -207,6 +207,7 @@ def _check_finish(values: Values, folder: Path, tools: Tools) -> Iterator[Findin
         cwd=folder,
         environ=_quiet(tools),
         timeout=_GH_PATIENCE,
+        outside=True,
     )
     if tools.run(command).passed:
         yield Finding(topic, Mark.OK, f"gh is logged in: {gh}")

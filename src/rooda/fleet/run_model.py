@@ -1,11 +1,18 @@
 """The words of the fleet: task, batch, run, and the states of a run. Pure."""
 
 from enum import StrEnum
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 BRANCHES = "refs/heads/rooda/"  # the branch of a run is here, below its name
 RECORDS = "refs/rooda/fleet/"  # so is its record
+# What a row or a record may have. Others than rooda can write them, and a time beyond the year 9999
+# or an infinite sum is no value to go on with.
+Moment = Annotated[float, Meta(ge=0, le=250e9)]  # seconds since 1970
+Amount = Annotated[float, Meta(ge=0, le=1e12)]  # US dollars
+Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Priority = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 DEFAULT_ACCOUNT = "default"  # of the agents of a task that names no account
 
 
@@ -22,9 +29,9 @@ class FleetTask(Struct, frozen=True, omit_defaults=True):
     procedure: str | None = None
     base: str | None = None  # a branch or commit to start from
     after: tuple[str, ...] = ()
-    priority: int = 0  # a higher one starts first
-    max_iterations: int | None = None
-    max_cost: float | None = None
+    priority: Priority = 0  # a higher one starts first
+    max_iterations: Count | None = None
+    max_cost: Amount | None = None
     account: str = ""
     labels: tuple[str, ...] = ()
 
@@ -46,9 +53,9 @@ class Batch(Struct, frozen=True, omit_defaults=True):
     base: str  # the commit from which its tasks start, unless they say otherwise
     base_branch: str = ""  # the branch of that commit, for pull requests
     flags: tuple[str, ...] = ()
-    max_cost: float | None = None  # of all runs of the batch together
+    max_cost: Amount | None = None  # of all runs of the batch together
     finish: Finish = Finish.BRANCH
-    forgotten_cost: float = 0.0  # of its runs that the user has removed from the table
+    forgotten_cost: Amount = 0.0  # of its runs that the user has removed from the table
 
 
 class RunState(StrEnum):
@@ -85,19 +92,19 @@ class Run(Struct, frozen=True):
     batch: Batch
     task: FleetTask
     state: RunState = RunState.QUEUED
-    turn: int = 1
+    turn: Count = 1
     life: str = ""  # an end that was published in an earlier life does not count any more
-    iteration: int = 0  # the last one that was published
-    most_iterations: int | None = None
-    cost: float = 0.0
-    unknown_costs: int = 0  # iterations whose agent told no cost
+    iteration: Count = 0  # the last one that was published
+    most_iterations: Count | None = None
+    cost: Amount = 0.0
+    unknown_costs: Count = 0  # iterations whose agent told no cost
     reason: str = ""  # why it waits, or how it ended, in words
-    not_before: float = 0.0  # seconds since 1970: when a waiting run is ready again
+    not_before: Moment = 0.0  # seconds since 1970: when a waiting run is ready again
     worker: str = ""  # that has it, or had it last
     where: str = ""  # host and slot, for people
     order: Order = Order.NONE
-    added: float = 0.0
-    changed: float = 0.0
+    added: Moment = 0.0
+    changed: Moment = 0.0
     headline: str = ""  # of the last iteration, in the words of its agent
     ended: str = ""  # merged, PR #12, ...; empty: the branch alone
 

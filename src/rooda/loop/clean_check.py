@@ -92,7 +92,6 @@ def _run(plan: Plan, services: Services, command: str, left_out: LeftOut) -> tup
                 kill_grace=plan.values[KILL_GRACE],
                 shown=without_secret_values(command),
                 streams=plan.values[SHOW_AI_OUTPUT],
-                contained=True,
                 copy=copy,
             )
         )

@@ -137,7 +137,6 @@ def _command(
         closing=moment in _CLOSING,
         ending=moment is Moment.LOOP_END,
         shown=without_secret_values(hook.command),
-        contained=True,
     )
 
 

@@ -47,6 +47,7 @@ def _command(plan: Plan, services: Services, number: int, commit: str | None) ->
         kill_grace=plan.values[KILL_GRACE],
         closing=True,
         shown=without_secret_values(command),
+        outside=True,
     )
 
 

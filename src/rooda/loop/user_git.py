@@ -58,11 +58,11 @@ class UserGit:
 
     def run(self, *arguments: str, limit: float | None = None) -> Finished:
         """Run git to its end, outside of a sandbox; `limit` is its time in seconds."""
-        return self._tools.run(self._command(*arguments, limit=limit))
+        return self._tools.run(self._command(*arguments, limit=limit, outside=True))
 
     def stream(self, take: Callable[[bytes], object], *arguments: str, limit: float) -> Finished:
         """Run git to its end, and give what it prints to `take`; keep only its errors."""
-        command = self._command(*arguments, limit=limit)
+        command = self._command(*arguments, limit=limit, outside=True)
         end, errors = self._tools.stream(command, take)
         return Finished(end, errors, 0.0)
 
@@ -70,7 +70,7 @@ class UserGit:
         self, *arguments: str, stdin: bytes = b"", folder: Path | None = None
     ) -> Finished:
         """Try again while another program (an editor) has locked the index."""
-        command = self._command(*arguments, stdin=stdin, folder=folder, contained=True)
+        command = self._command(*arguments, stdin=stdin, folder=folder)
         done = self._tools.run(command)
         for _ in range(_PATIENCE):
             if b"index.lock" not in done.output or done.passed or done.was_interrupted:
@@ -85,10 +85,10 @@ class UserGit:
         stdin: bytes = b"",
         limit: float | None = None,
         folder: Path | None = None,
-        contained: bool = False,
+        outside: bool = False,
     ) -> Command:
         values, tools = self._plan.values, self._tools
-        guard = () if contained or tools.sandbox is None else OUTSIDE_OF_SANDBOX
+        guard = OUTSIDE_OF_SANDBOX if outside and tools.sandbox is not None else ()
         return Command(
             what=f"git {arguments[0]}",
             argv=(tools.program("git"), *_IN_FRONT, *guard, *self._signing, *arguments),
@@ -98,7 +98,7 @@ class UserGit:
             stdin=stdin,
             kill_grace=values[KILL_GRACE],
             closing=True,
-            contained=contained,
+            outside=outside,
         )
 
     @property

@@ -151,7 +151,6 @@ def run_command(
             kill_grace=plan.values[KILL_GRACE],
             shown=without_secret_values(command),
             streams=plan.values[SHOW_AI_OUTPUT],
-            contained=True,
         )
     )
 

@@ -14,6 +14,7 @@ _PASSED = (
     *("PYENV_ROOT", "PYENV_VERSION", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "GOROOT", "JAVA_HOME"),
     *("NVM_DIR", "NVM_BIN", "VOLTA_HOME", "BUN_INSTALL", "PNPM_HOME", "VIRTUAL_ENV"),
     *("ROODA_RUN", "ROODA_TOKEN"),  # not ROODA_*: a setting of the fleet may have a password
+    *("ROODA_SLOT", "ROODA_PORT_BASE", "COMPOSE_PROJECT_NAME"),
     *NETWORK_VARIABLES,
 )
 

@@ -92,7 +92,8 @@ def try_bwrap(tools: Tools) -> str:
 def try_out(tools: Tools, wrapped: Wrapped) -> None:
     """Start a program that ends at once in a sandbox. Raises SandboxError if it can't start."""
     program, environ = wrapped.program, wrapped.environ
-    finished = tools.run(Command("", program, Path("/"), environ, _TIMEOUT, jail=wrapped.jail))
+    trial = Command("", program, Path("/"), environ, _TIMEOUT, outside=True, jail=wrapped.jail)
+    finished = tools.run(trial)
     if finished.passed or finished.was_interrupted:
         return
     said = finished.last_words(1000) or finished.error

@@ -76,7 +76,7 @@ def _identity(folder: Path, tools: Tools) -> dict[str, str]:
     found: dict[str, str] = {}
     for role in _ROLES:
         argv = (tools.program("git"), "var", f"GIT_{role}_IDENT")
-        finished = tools.run(Command("", argv, folder, unattended(tools), _TIMEOUT))
+        finished = tools.run(Command("", argv, folder, unattended(tools), _TIMEOUT, outside=True))
         match = _IDENTITY.match(finished.output.decode("utf-8", "replace"))
         if finished.passed and match is not None:
             found[f"GIT_{role}_NAME"] = match["name"]

@@ -216,6 +216,7 @@ class Git:
             kill_grace=_GRACE,
             closing=True,
             umask=umask,
+            outside=True,
         )
         end, errors = self._tools.stream(command, take)
         (self._tools.hung.add if isinstance(end, TimedOut) else self._tools.hung.discard)(name)

@@ -45,7 +45,7 @@ def unknown_identity(git: Git, tools: Tools) -> UnknownIdentity | None:
 
 def _ask(role: str, git: Git, tools: Tools) -> Finished:
     argv = (tools.program("git"), "var", f"GIT_{role}_IDENT")
-    return tools.run(Command("", argv, git.folder, unattended(tools), _TIMEOUT))
+    return tools.run(Command("", argv, git.folder, unattended(tools), _TIMEOUT, outside=True))
 
 
 def _is_refusal(answer: Finished) -> bool:

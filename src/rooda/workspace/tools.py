@@ -59,9 +59,9 @@ class Command(Struct, frozen=True):
     `what` is its name in messages, and `shown` the command line of the user, if it is one. A
     `closing` command may run for a moment beyond the end of the run (`max_duration`, or a signal
     that came before it started); an `ending` one, which is the last of the run, for a few seconds.
-    With `streams`, listeners hear its output while it runs. A `contained` command runs in the
-    sandbox of the run, if it has one, with the work tree or with a `copy` of it; `jail` are the
-    words that start a sandbox of its own.
+    With `streams`, listeners hear its output while it runs. It runs in the sandbox of the run, if
+    there is one, with the work tree or with a `copy` of it, unless the caller says `outside`. Few
+    callers do: docs/reference/security.md names them. `jail` starts a sandbox of its own.
     """
 
     what: str
@@ -76,7 +76,7 @@ class Command(Struct, frozen=True):
     ending: bool = False
     shown: str = ""
     streams: bool = False
-    contained: bool = False
+    outside: bool = False
     copy: Path | None = None
     jail: tuple[str, ...] = ()
 
@@ -261,7 +261,7 @@ class Tools:
 
     def _as_started(self, command: Command) -> Wrapped:
         """Return the words and variables with which a command is started."""
-        if command.contained and self.sandbox is not None:
+        if self.sandbox is not None and not command.outside:
             words = command.argv, command.cwd, command.environ
             return self.sandbox.wrap(*words, copy=command.copy)
         return Wrapped(command.jail, command.argv, command.environ)

@@ -15,7 +15,7 @@ from rooda.fleet.database.fleet_store import FleetStore
 from rooda.fleet.place import Place
 from rooda.fleet.remote.fence import FALLBACK, scratch_remote
 from rooda.fleet.remote.record_commits import RecordKind
-from rooda.fleet.run_model import Batch, FleetTask, RunState
+from rooda.fleet.run_model import Batch, Finish, FleetTask, RunState
 from rooda.workspace.tools import Tools
 from support.fleet import Fleet
 
@@ -121,7 +121,7 @@ def test_one_record_with_odd_values_does_not_keep_the_others_from_coming_back(
         remote.add(records_of(fleet.batch, [task]))
     lose_the_database(fleet)
     found = {one.run: one.trouble for one in adopted(fleet)}
-    assert found["odd"].startswith("its record has ")
+    assert found["odd"].startswith(("its record has ", "its record can't be read: Expected "))
     assert [run.run for run in fleet.store.runs(fleet.project)] == ["good"]
 
 
@@ -189,7 +189,8 @@ def test_every_command_of_a_record_is_shown_and_nothing_is_added_without_consent
     gift = FleetTask("gift", text="x", procedure="build")
     flags = ("--ai-cmd", "touch owned\x1b[8m", "--sandbox", "none")
     with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
-        remote.add(records_of(replace(fleet.batch, flags=flags), [gift]))
+        forged = replace(fleet.batch, flags=flags, finish=Finish.PR)
+        remote.add(records_of(forged, [replace(gift, base="f" * 40)]))
     lose_the_database(fleet)
     shown: dict[str, Sequence[str]] = {}
 
@@ -199,9 +200,12 @@ def test_every_command_of_a_record_is_shown_and_nothing_is_added_without_consent
 
     assert adopted(fleet, agree=refuse) == []
     assert fleet.store.runs(fleet.project) == []
+    base = fleet.batch.base[:12]
     assert shown == {
-        "rooda loop TASK --ai-cmd agent": ["mine", "other"],
-        "rooda run build --ai-cmd 'touch owned' --sandbox none": ["gift"],
+        "rooda loop TASK --ai-cmd agent": [f"mine at {base}", f"other at {base}"],
+        "rooda run build --ai-cmd 'touch owned' --sandbox none --finish pr": [
+            "gift at ffffffffffff"
+        ],
     }
 
 

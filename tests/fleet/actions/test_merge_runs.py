@@ -156,3 +156,38 @@ def test_an_old_git_gets_one_clear_message(user: Repo, tmp_path: Path) -> None:
     tools = Tools(environ, [user.path])
     with pytest.raises(TooOldGit, match=r"2\.38 or newer; this is git version 2\.34\.1"):
         merge_runs(user.path, ["api"], "night", base="main", tools=tools)
+
+
+def test_a_run_that_git_can_not_merge_is_left_out_and_the_others_are_merged(user: Repo) -> None:
+    tree = user.git("rev-parse", "main^{tree}")
+    orphan = user.git("commit-tree", tree, "-m", "orphan")
+    user.git("update-ref", "refs/heads/rooda/orphan", orphan)
+    parent = add_branch(user, "rooda/lost", {"lost.py": "lost\n"})
+    add_branch(user, "rooda/lost", {"more.py": "more\n"}, parent)
+    (user.path / ".git/objects" / parent[:2] / parent[2:]).unlink()
+    (user.path / ".git/refs/heads/rooda/gone").write_text(f"{'1' * 40}\n")
+    (user.path / ".git/refs/heads/rooda/junk").write_text("no commit\n")
+    (user.path / ".git/refs/heads/rooda/blob").write_text(
+        user.git("hash-object", "-w", "--stdin", given=b"x") + "\n"
+    )
+    names = ("api", "orphan", "lost", "gone", "junk", "blob", "web")
+    found = {one.run: one for one in merge(user, *names)}
+    assert {name: str(one.outcome) for name, one in found.items()} == {
+        "orphan": "conflict",
+        "lost": "conflict",
+        "gone": found["gone"].outcome,
+        "junk": "no branch",
+        "blob": "no branch",
+        "api": "merged",
+        "web": "merged",
+    }
+    assert found["gone"].outcome in (MergeOutcome.CONFLICT, MergeOutcome.MISSING)
+    assert "conflict with night: git merge-tree" in found["orphan"].line
+    assert "unrelated histories" in found["orphan"].line
+
+
+def test_a_check_that_can_not_run_is_an_error_before_the_first_merge(user: Repo) -> None:
+    check = MergeCheck("true", 30, within=lambda _: ("sh", "-c", "echo no sandbox here; exit 1"))
+    with pytest.raises(MergeRefused, match=r"the check can't run: (.|\n)*no sandbox here"):
+        merge_runs(user.path, ["api"], "night", base="main", tools=Tools(user.environ), check=check)
+    assert "night" not in user.git("branch", "--list")

@@ -53,6 +53,17 @@ def test_database_that_an_agent_forged_is_refused(tmp_path: Path, forgery: str) 
 WRONG = {
     "batch with another type": """UPDATE rooda_batches SET data = '{"name": 5}'""",
     "batch without JSON": "UPDATE rooda_batches SET data = 'x'",
+    "time after the year 9999": "UPDATE rooda_runs SET not_before = 4e11",
+    "time before 1970": "UPDATE rooda_runs SET changed = -1e300",
+    "endless cost": "UPDATE rooda_runs SET cost = 9e999",
+    "negative cost": "UPDATE rooda_runs SET cost = -1",
+    "turn that PostgreSQL can't have": "UPDATE rooda_runs SET turn = 9223372036854775807",
+    "endless budget": (
+        """UPDATE rooda_batches SET data = '{"name": "b", "base": "", "max_cost": 1e99}'"""
+    ),
+    "deep list": f"UPDATE rooda_runs SET task = '{'[' * 5000}'",
+    "pid as text": "UPDATE rooda_workers SET pid = 'x'",
+    "hold without end": "UPDATE rooda_holds SET until = 9e999",
     "batch of bytes": "UPDATE rooda_batches SET data = x'ff'",
     "number as batch": "UPDATE rooda_batches SET data = 5",
     "task with another type": """UPDATE rooda_runs SET task = '{"name": "a", "after": 1}'""",
@@ -80,6 +91,31 @@ def test_wrong_type_in_a_row_is_an_error_with_advice(tmp_path: Path, change: str
         Sight.of(store, "p")
         store.add("p", Batch("c", "base"), [FleetTask("d")])
 
-    with pytest.raises(DataError, match=r"rooda did not write all of it .*use a new database"):
+    row = r"(run 'a'|batch 'b'|worker 'w'|hold of the account 'default'|column `number` of a run)"
+    wanted = rf"rooda did not write all of it \(the (column `\w+` of the )?{row} has a wrong value"
+    with pytest.raises(DataError, match=wanted) as caught:
         use()
+    assert "use a new database" in str(caught.value)
+    assert "column `" in str(caught.value)
+    store.close()
+
+
+def test_a_worker_leaves_a_broken_row_out_and_works_on_the_others(tmp_path: Path) -> None:
+    file, told = tmp_path / "fleet.sqlite", list[str]()
+    store = FleetStore(f"sqlite:///{file}", told.append)
+    store.add("p", Batch("b", "base"), [FleetTask("a"), FleetTask("good")])
+    store.workers.register(WorkerRow("w", "p", "host", 1, 1, ()))
+    store.workers.register(WorkerRow("alive", "p", "host", 1, 1, ()))
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("UPDATE rooda_runs SET cost = 'much' WHERE run = 'a'")
+        connection.execute("UPDATE rooda_workers SET slot = 'x' WHERE id = 'w'")
+        connection.commit()
+    for _ in range(2):
+        assert [run.run for run in store.ready("p")] == ["good"]
+        assert [one.id for one in store.workers.all("p")] == ["alive"]
+    assert len(told) == 2
+    assert (
+        "the run 'a' has a wrong value: Expected `float`, got `str` in the column `cost`" in told[0]
+    )
+    assert "the worker 'w' has a wrong value" in told[1]
     store.close()

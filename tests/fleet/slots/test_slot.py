@@ -680,3 +680,117 @@ def test_a_slot_does_not_open_without_the_settings_of_the_repository(user: Repo)
         open_slot(user)
     hidden.rename(user.path)
     open_slot(user).close()
+
+
+def with_submodule(user: Repo, name: str, path: str = "sub") -> Repo:
+    """Return another repository, which is a submodule of the user's; nothing is committed."""
+    inner = repository(user.path.parent / name)
+    inner.write("x.txt", f"{name}\n")
+    inner.commit()
+    user.git("submodule", "--quiet", "add", "--force", str(inner.path), path)
+    return inner
+
+
+def test_only_submodules_that_the_users_commit_names_are_fetched(user: Repo) -> None:
+    """Rooda fetches with the user's login, and an agent may have written the addresses."""
+    user.git("stash", "-q", "-u")
+    inner = with_submodule(user, "inner")
+    base = user.commit("with a submodule")
+    secret = repository(user.path.parent / "secret")
+    secret.write("x.txt", "secret\n")
+    secret.commit()
+    slot = open_slot(user)
+    record = begin(slot)
+    slot.prepare(record, base, "api")
+    here = agent(slot, user)
+    here.sh(
+        f"git submodule --quiet add {secret.path} new; rm -rf new .git/modules/new; mkdir new;"
+        "git init -q nest; git -C nest commit -q --allow-empty -m n; git add nest 2>/dev/null;"
+        "git commit -qm new"
+    )
+    record = publish(slot, record)
+    slot.prepare(record, base, "api")
+    assert slot.empty_submodules == ["nest", "new"]
+    assert (slot.work / "sub/x.txt").read_text() == "inner\n"
+    assert [list((slot.work / name).iterdir()) for name in ("new", "nest")] == [[], []]
+    assert not (slot.git.folder / ".git/modules/new").exists()
+    # The same path with another address, and a second address for one path.
+    for change in (
+        f"git config -f .gitmodules submodule.sub.url {secret.path}",
+        f"git config -f .gitmodules --add submodule.sub.url {secret.path}",
+        "git config -f .gitmodules submodule.other.path sub",
+    ):
+        here.sh(f"git checkout -q {base} -- .gitmodules; {change}; git commit -qam change")
+        record = publish(slot, record, record.iteration + 1)
+        slot.prepare(record, base, "api")
+        assert "sub" in slot.empty_submodules, change
+        assert list((slot.work / "sub").iterdir()) == [], change
+    # The user's own commit decides, also if the run starts from the work of another run.
+    moved = user.git("rev-parse", "rooda/api")
+    slot.prepare(begin(slot, "web"), moved, "web", base)
+    assert "sub" in slot.empty_submodules
+    assert inner.path.exists()
+    slot.close()
+
+
+def test_a_submodule_within_one_comes_along_if_the_user_chose_its_commit(user: Repo) -> None:
+    user.git("stash", "-q", "-u")
+    inner = with_submodule(user, "inner")
+    deep = repository(user.path.parent / "deep")
+    deep.write("d.txt", "deep\n")
+    deep.commit()
+    plain = inner.git("rev-parse", "HEAD")
+    inner.git("submodule", "--quiet", "add", str(deep.path), "deep")
+    whole = inner.commit("with deep")
+    user.sh(f"git -C sub fetch -q; git -C sub checkout -q {whole}; git add sub")
+    base = user.commit("with both")
+    slot = open_slot(user)
+    record = begin(slot)
+    slot.prepare(record, base, "api")
+    assert slot.empty_submodules == []
+    assert (slot.work / "sub/deep/d.txt").read_text() == "deep\n"
+    user.sh(f"git -C sub checkout -q {plain}; git add sub")
+    older = user.commit("without deep")
+    slot.prepare(begin(slot, "web"), base, "web", older)
+    assert slot.empty_submodules == ["sub/..."]
+    assert (slot.work / "sub/x.txt").read_text() == "inner\n"
+    assert list((slot.work / "sub/deep").iterdir()) == []
+    slot.close()
+
+
+def test_no_program_that_a_submodule_names_is_run(user: Repo, tmp_path: Path) -> None:
+    user.git("stash", "-q", "-u")
+    with_submodule(user, "inner")
+    base = user.commit("with a submodule")
+    user.git("config", "submodule.recurse", "true")
+    slot = open_slot(user)
+    record = begin(slot)
+    slot.prepare(record, base, "api")
+    trap = tmp_path / "trap"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/called\ncat\n")
+    trap.chmod(0o755)
+    keys = ("core.fsmonitor", "core.sshCommand", "filter.x.clean", "filter.x.smudge")
+    agent(slot, user).sh(
+        "\n".join(f"git -C sub config {key} {trap}" for key in keys)
+        + f"\nmkdir -p .git/modules/sub/hooks; cp {trap} .git/modules/sub/hooks/post-checkout"
+        "\necho '* filter=x' > sub/.gitattributes; echo changed > sub/x.txt; echo b > b.txt"
+    )
+    (tmp_path / "called").unlink(missing_ok=True)
+    record = publish(slot, record)
+    slot.prepare(record, base, "api")
+    assert (slot.work / "sub/x.txt").read_text() == "inner\n"
+    assert not (tmp_path / "called").exists()
+    slot.close()
+
+
+def test_work_with_another_history_is_a_conflict_for_the_run_after_it(
+    slot: Slot, user: Repo, base: str
+) -> None:
+    """An agent did `git checkout --orphan`: to try again and again does not help."""
+    one = pushed_by_a_person(user, base, "b.txt")
+    tree = user.git("rev-parse", f"{base}^{{tree}}")
+    other = user.git("commit-tree", tree, "-m", "orphan")
+    user.git("update-ref", "refs/heads/rooda/one", one)
+    user.git("update-ref", "refs/heads/rooda/two", other)
+    with pytest.raises(Conflict, match=r"two can't be merged .* unrelated histories"):
+        slot.merged_base(base, [("one", one), ("two", other)])

@@ -290,3 +290,16 @@ def test_a_worker_that_is_to_end_does_not_wait_for_git_before_an_iteration(fleet
     with pytest.raises(Unreachable):
         waiting.result(10)
     slot.close()
+
+
+def test_a_run_that_rooda_can_not_work_on_keeps_no_other_run_waiting(fleet: Fleet) -> None:
+    """No process can be started with such an argument, and rooda does not look for it."""
+    fleet.add([FleetTask("broken")], fleet.agent(1), "--verify", "a\0b", batch="broken")
+    fleet.add([FleetTask("good", text="work")], fleet.agent(1))
+    fleet.start_slot(1)
+    fleet.until(lambda: fleet.run("good").state.is_end)
+    assert fleet.run("good").state is RunState.SUCCESS, fleet.story()
+    fleet.until(lambda: "rooda could not work on it" in fleet.run("broken").reason)
+    assert fleet.run("broken").state is RunState.QUEUED
+    # It is tried again after a minute, and set aside after some tries.
+    assert "claim" in fleet.git("log", "-1", "--format=%s", "refs/rooda/fleet/broken")

@@ -255,7 +255,8 @@ def _agree(remote: str, commands: Mapping[str, Sequence[str]], *, trust: bool) -
     Raises InvalidInput if there is no terminal to ask on.
     """
     click.echo(
-        f"Workers would run these commands, which everyone who can push to {remote} can write:",
+        "Workers would run these commands, and what rooda-config.yml names in each commit. "
+        f"Everyone who can push to {remote} can write both:",
         err=True,
     )
     for command, runs in commands.items():

@@ -1,10 +1,17 @@
 """`rooda fleet merge`: the branches of runs into one branch, without a work tree of the user."""
 
 import json
+from collections.abc import Callable, Sequence
 
 import click
 
+from rooda.cli.commands.run import loop
 from rooda.cli.fleet_here import FleetHere, fleet_here, wrong
+from rooda.config.layers import FILE_RUN
+from rooda.config.locate import read_layers
+from rooda.config.resolve import resolve
+from rooda.config.settings import SANDBOX_KIND, SANDBOX_NETWORK
+from rooda.console.flags import given_flags
 from rooda.console.options import JSON
 from rooda.fleet.actions.merge_runs import (
     MergeCheck,
@@ -15,6 +22,7 @@ from rooda.fleet.actions.merge_runs import (
 )
 from rooda.fleet.remote.replay import TooOldGit
 from rooda.fleet.run_model import Run, RunState
+from rooda.fleet.slots.start_words import TASK_FILE, words_in_sandbox
 from rooda.process.interrupts import INTERRUPTED
 from rooda.text.controls import clean
 from rooda.text.numbers import count
@@ -55,7 +63,7 @@ def merge(*, runs: tuple[str, ...], into: str, verify: str | None, as_json: bool
                 into,
                 base=chosen[0].batch.base,
                 tools=here.tools,
-                check=None if verify is None else MergeCheck(verify),
+                check=None if verify is None else MergeCheck(verify, within=_within(here, chosen)),
                 tell=tell,
             )
         except GitInterruptedError:
@@ -81,6 +89,33 @@ def _chosen(here: FleetHere, names: tuple[str, ...]) -> list[Run]:
     return found
 
 
+def _within(here: FleetHere, chosen: Sequence[Run]) -> Callable[[str], Sequence[str]]:
+    """Return what makes the words that run a command in the sandbox of the runs, if they had one.
+
+    Merged work is that of several agents: the run with the closest sandbox decides.
+    """
+    run = max([*chosen, *here.runs()], key=lambda one: _closeness(here, one))
+    file = here.layers.workspace.file
+    config = ["--config", str(here.world.folder / file)] if file else []
+    return lambda command: words_in_sandbox(
+        run.task, run.batch.flags, "../record", command, *config
+    )
+
+
+def _closeness(here: FleetHere, run: Run) -> int:
+    """Return how much the sandbox keeps in that the iterations of a run have; 0: there is none."""
+    try:
+        ctx = loop.make_context("loop", [TASK_FILE, *run.batch.flags], help_option_names=[])
+        flags = given_flags(ctx.params)
+    except click.UsageError:  # such a run can't start
+        return 0
+    layers = read_layers(here.world, None, flags, [])
+    values = resolve(layers, run.task.procedure or FILE_RUN)
+    if values[SANDBOX_KIND] == SANDBOX_KIND.default:
+        return 0
+    return 1 if values[SANDBOX_NETWORK] else 2
+
+
 def _report(results: list[MergeResult], into: str, *, as_json: bool) -> None:
     if as_json:
         objects = [
@@ -99,5 +134,5 @@ def _report(results: list[MergeResult], into: str, *, as_json: bool) -> None:
     merged = sum(one.outcome in _DONE for one in results)
     click.echo(f"{merged} of {count(len(results), 'run')} merged into {into}.", err=True)
     for one in results:
-        if one.outcome in (MergeOutcome.CONFLICT, MergeOutcome.VERIFY_FAILED):
+        if one.files or one.outcome is MergeOutcome.VERIFY_FAILED:
             click.echo(f"Next: rooda fleet retry {one.run} --onto {into}", err=True)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,8 +25,9 @@ from rooda.config.fleet_settings import (
 )
 from rooda.config.problems import InvalidInput, Problem, Severity, errors, problems_text
 from rooda.config.prompting import choose_contexts
+from rooda.config.validate import unknown_procedure
 from rooda.console.color import painter, room
-from rooda.console.command_table import HELP_FLAGS, CliContext
+from rooda.console.command_table import HELP_FLAGS, RESERVED, CliContext
 from rooda.console.flags import config_option
 from rooda.console.masking import masker_here
 from rooda.console.options import RunCommand
@@ -84,7 +86,7 @@ def _add(ctx: click.Context, /, **parameters: Any) -> None:
 @click.pass_context
 def _run(ctx: click.Context, /, **parameters: Any) -> int:
     session: CliContext = ctx.obj
-    with fleet_here(fleet_flags(parameters), parameters["config"]) as here:
+    with fleet_here(fleet_flags(parameters), parameters["config"], is_worker=True) as here:
         if parameters["files"]:
             _add_tasks(here, ctx)
         waiting = going_on(here.runs(), here.values[LABELS])
@@ -132,7 +134,13 @@ def _add_tasks(here: FleetHere, ctx: click.Context) -> list[str]:
     parameters = ctx.params
     known = {run.run: run.task.text for run in here.runs()}
     by = None if parameters["by"] is None else By(parameters["by"])
-    wanted = Wanted(parameters["files"], here.world.folder, by, here.values[PROCEDURE])
+    wanted = Wanted(
+        parameters["files"],
+        here.world.folder,
+        by,
+        here.values[PROCEDURE],
+        partial(_check_task, here),
+    )
     tasks = _new(read_tasks(wanted, known), known)
     if not tasks:
         return []
@@ -165,6 +173,23 @@ def _add_tasks(here: FleetHere, ctx: click.Context) -> list[str]:
     except NameTaken as taken:
         raise wrong(f"the project has these runs already: {taken}", "Use other names") from None
     return [task.name for task in tasks]
+
+
+def _check_task(here: FleetHere, task: FleetTask) -> list[Problem]:
+    """Return what is wrong with the commit and the procedure that a task names."""
+    from rooda.fleet.actions.add_tasks import find_base
+
+    problems: list[Problem] = []
+    name = task.procedure
+    if name is not None and name not in here.layers.names_to_run():
+        found = unknown_procedure(name, here.layers, RESERVED)
+        problems.append(replace(found, field="procedure"))
+    if task.base is not None:
+        try:
+            find_base(here.git, task.base)
+        except InvalidInput as error:
+            problems += [replace(one, field="base") for one in error.problems]
+    return problems
 
 
 def _new(tasks: Sequence[FleetTask], known: Collection[str]) -> list[FleetTask]:
@@ -317,7 +342,7 @@ def worker(
     given = {"jobs": ("--jobs", jobs), "labels": ("--labels", labels)}
     given["takeover"] = ("--takeover", takeover)
     flags = {key: (flag, text) for key, (flag, text) in given.items() if text is not None}
-    with fleet_here(flags, config) as here:
+    with fleet_here(flags, config, is_worker=True) as here:
         own = here.values[LABELS]
         if drain and not here.runs():
             click.echo(NO_RUN, err=True)

@@ -1,5 +1,6 @@
 """`rooda run PROCEDURE`, which is also `rooda PROCEDURE`; `rooda loop FILE`; `rooda resume`."""
 
+import sys
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ from rooda.prompts.parts import PHASES
 
 # Imported in functions: help and completion need none of it, a dry run needs no database.
 if TYPE_CHECKING:
+    from rooda.config.prepare import Prepared
     from rooda.config.resolve import Values
     from rooda.config.world import World
     from rooda.engine.invocation import TakenUp
@@ -182,6 +184,8 @@ def _start(
         from rooda.console.preview import show_dry_run
 
         return show_dry_run(prepared, ["rooda", *without_dry_run(session.arguments)], taken_up)
+    if parameters["only_run"] is not None:
+        return _only_run(prepared, parameters["only_run"], session)
     from rooda.console.command_line import given_of, parts_of
     from rooda.console.starting import launch, rooda_front
     from rooda.engine.invocation import Invocation
@@ -194,6 +198,18 @@ def _start(
     front, programs = rooda_front(procedure, request.file), for_programs(parameters)
     invocation = Invocation(front, given, taken_up, programs)
     return launch(prepared, session.interrupts, invocation)
+
+
+def _only_run(prepared: "Prepared", command: str, session: CliContext) -> int:
+    """Run a command in the place of the run, print what it printed, and return its exit code."""
+    from rooda.engine.only_run import run_alone
+
+    found = run_alone(prepared, command, session.interrupts)
+    sys.stdout.buffer.write(found.output)
+    sys.stdout.flush()
+    for trouble in found.troubles:
+        click.echo(f"Error: {trouble}", err=True)
+    return found.exit_code
 
 
 def _world(parameters: Mapping[str, Any]) -> "World":

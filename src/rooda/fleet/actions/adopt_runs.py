@@ -24,7 +24,7 @@ from rooda.fleet.remote.fence import FETCH, RECORD_PLACES, scratch_remote
 from rooda.fleet.remote.published_result import PublishedResult
 from rooda.fleet.remote.record_commits import MOST, RESULT, TASK, Facts, read_commit
 from rooda.fleet.remote.transport import NAME, transport
-from rooda.fleet.run_model import RunState
+from rooda.fleet.run_model import Finish, RunState
 from rooda.fleet.tasks.task_names import is_run_name
 from rooda.record.given_flags import missing_now, split_flags
 from rooda.text.controls import one_line
@@ -34,7 +34,7 @@ from rooda.workspace.tools import Tools
 _HERE = "refs/rooda/adopt/"
 # A slot sets these for its own files. `rooda fleet add` has no such flags.
 _OF_SLOTS = frozenset(
-    {"--record", "--result", "--lifeline", "--run-id", "--config", "--working-dir"}
+    {"--record", "--result", "--lifeline", "--run-id", "--config", "--working-dir", "--only-run"}
 )
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
@@ -57,6 +57,7 @@ class _Found(Struct, frozen=True):
 
     added: Added
     known: KnownRun
+    start: str  # the commit from which the run goes on
 
     @property
     def command(self) -> str:
@@ -64,8 +65,14 @@ class _Found(Struct, frozen=True):
         task, batch = self.added.task, self.added.batch
         start = "rooda loop TASK" if task.procedure is None else f"rooda run {task.procedure}"
         account = ["--account", task.account] if task.account else []
-        words = [*account, *batch.flags]
+        finish = ["--finish", batch.finish] if batch.finish is not Finish.BRANCH else []
+        words = [*account, *batch.flags, *finish]
         return one_line(" ".join([start, *([shlex.join(words)] if words else [])]))
+
+    @property
+    def place(self) -> str:
+        """The run, and the commit whose `rooda-config.yml` its next iteration reads."""
+        return f"{self.added.task.name} at {self.start[:12]}"
 
 
 Agree = Callable[[Mapping[str, Sequence[str]]], bool]
@@ -85,8 +92,8 @@ def adopt(
     A run that has ended is added as that, and every other one continues with its next iteration.
     `flags` are given again: each run gets them after its own. A run that lacks flags, or whose
     record can't be read, is left alone. `agree` gets the command lines that the records bring, each
-    with its runs; if it returns False, nothing is added. Raises InvalidInput if the remote can't be
-    read.
+    with its runs and their commits; if it returns False, nothing is added. Raises InvalidInput if
+    the remote can't be read.
     """
     present = {run.run for run in store.runs(place.project)}
     found: list[_Found] = []
@@ -102,7 +109,7 @@ def adopt(
     found.sort(key=lambda one: (one.added.batch.name, one.added.number, one.added.task.name))
     commands: dict[str, list[str]] = {}
     for one in found:
-        commands.setdefault(one.command, []).append(one.known.task.name)
+        commands.setdefault(one.command, []).append(one.place)
     if found and not agree(commands):
         found = []
     written = store.restore(place.project, [one.known for one in found])
@@ -122,7 +129,7 @@ def _with_flags(one: _Found, flags: Sequence[str]) -> _Found | Adopted:
         words = f"git does not keep the values of: {one_line(', '.join(lacking))}"
         return Adopted(known.task.name, known.state, known.iteration, words, tuple(lacking))
     batch = replace(known.batch, flags=(*known.batch.flags, *flags))
-    return _Found(one.added, replace(known, batch=batch))
+    return _Found(one.added, replace(known, batch=batch), one.start)
 
 
 # -- the records on the remote --------------------------------------------------------------
@@ -165,7 +172,8 @@ def _read(git: Git, name: str, sha: str) -> _Found | Adopted:
         return Adopted(one_line(name), trouble=f"its record can't be read: {one_line(str(error))}")
     if trouble := _trouble(name, added):
         return Adopted(one_line(name), trouble=trouble)
-    return _Found(added, _known(added, facts, result))
+    start = facts.tip or added.task.base or added.batch.base
+    return _Found(added, _known(added, facts, result), start)
 
 
 def _trouble(name: str, added: Added) -> str:

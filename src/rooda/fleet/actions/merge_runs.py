@@ -18,6 +18,7 @@ from rooda.config.sensitive import without_secret_values
 from rooda.fleet.remote.replay import check_version, commit_merge, is_ancestor, merge_trees
 from rooda.fleet.run_model import BRANCHES
 from rooda.fleet.slots.slot_clone import remove_tree
+from rooda.fleet.slots.start_words import TASK_FILE
 from rooda.text.controls import one_line
 from rooda.text.masking import Masker
 from rooda.text.paths import first_names
@@ -50,7 +51,10 @@ _LEFT_OUT = (MergeOutcome.CONFLICT, MergeOutcome.VERIFY_FAILED)
 
 
 class MergeResult(Struct, frozen=True):
-    """What became of one run. `words` is the end of what a failed check printed."""
+    """What became of one run.
+
+    `words` is the end of what a failed check printed, or why git can't merge the run at all.
+    """
 
     run: str
     outcome: MergeOutcome
@@ -63,17 +67,27 @@ class MergeResult(Struct, frozen=True):
     def line(self) -> str:
         """The outcome on one line."""
         if self.outcome is MergeOutcome.CONFLICT:
-            return f"conflict with {self.conflicts_with}: {first_names(self.files)}"
+            return f"conflict with {self.conflicts_with}: {first_names(self.files) or self.reason}"
         if self.outcome is MergeOutcome.MISSING:
             return f"there is no branch rooda/{self.run} here: try git fetch"
         return str(self.outcome)
 
+    @property
+    def reason(self) -> str:
+        """Why git can't merge the run at all, on one line."""
+        return one_line(self.words)
+
 
 class MergeCheck(Struct, frozen=True):
-    """The user's command that has to pass for each merge, and its time limit in seconds."""
+    """The user's command that has to pass for each merge, and its time limit in seconds.
+
+    `within` returns the words that run a command in the sandbox of the runs, if they had one;
+    without it, a shell runs the command.
+    """
 
     command: str
     timeout: float | None = None
+    within: Callable[[str], Sequence[str]] | None = None
 
 
 def merge_runs(
@@ -98,6 +112,7 @@ def merge_runs(
     results: list[MergeResult] = []
     with _Scratch(folder, tools, check) as scratch:
         merger = _Merger(git, into, base, scratch)
+        scratch.try_out(merger.current)
         for run in runs:
             results.append(merger.merge(run))
             tell(results[-1])
@@ -142,23 +157,36 @@ class _Merger:
         self._into = into
         self._scratch = scratch
         self._branch = _commit(git, _HEADS + into)  # None while there is none
-        self._current = self._branch or git.line("rev-parse", "--verify", f"{base}^{{commit}}")
+        self.current = self._branch or git.line("rev-parse", "--verify", f"{base}^{{commit}}")
         self._merged: dict[str, str] = {}
 
     def merge(self, run: str) -> MergeResult:
-        """Merge a run, or say why not."""
+        """Merge a run, or say why not: what one agent did to its branch does not stop the others.
+
+        Raises MergeRefused, or GitInterruptedError.
+        """
+        try:
+            return self._merge(run)
+        except GitInterruptedError:
+            raise
+        except GitError as error:
+            return MergeResult(
+                run, MergeOutcome.CONFLICT, conflicts_with=self._into, words=str(error)
+            )
+
+    def _merge(self, run: str) -> MergeResult:
         tip = self._tip(run)
         if tip is None:
             return MergeResult(run, MergeOutcome.MISSING)
-        if is_ancestor(self._git, tip, self._current):
+        if is_ancestor(self._git, tip, self.current):
             self._merged[run] = tip
             return MergeResult(run, MergeOutcome.ALREADY)
-        tree, files = merge_trees(self._git, self._current, tip)
+        tree, files = merge_trees(self._git, self.current, tip)
         if files:
             rival = self._rival(tip, files)
             return MergeResult(run, MergeOutcome.CONFLICT, conflicts_with=rival, files=files)
         message = f"Merge rooda/{run} into {self._into}"
-        commit = commit_merge(self._git, tree, [self._current, tip], message)
+        commit = commit_merge(self._git, tree, [self.current, tip], message)
         if words := self._scratch.refusal(commit):
             return MergeResult(run, MergeOutcome.VERIFY_FAILED, words=words)
         self._move(commit)
@@ -167,8 +195,10 @@ class _Merger:
 
     def has(self, run: str) -> bool:
         """Return whether the branch has all commits of a run."""
-        tip = self._tip(run)
-        return tip is not None and is_ancestor(self._git, tip, self._current)
+        with contextlib.suppress(GitError):
+            tip = self._tip(run)
+            return tip is not None and is_ancestor(self._git, tip, self.current)
+        return False
 
     def _tip(self, run: str) -> str | None:
         return _commit(self._git, BRANCHES + run) or _commit(self._git, _OF_REMOTE + run)
@@ -182,7 +212,7 @@ class _Merger:
             raise MergeRefused(
                 f"the branch {self._into} moved while rooda merged: start again ({error})"
             ) from None
-        self._branch = self._current = commit
+        self._branch = self.current = commit
 
     def _rival(self, tip: str, files: Sequence[str]) -> str:
         """Return the merged run that conflicts with a tip in these files; else the branch."""
@@ -217,16 +247,31 @@ class _Scratch:
         """Return what the failed check printed, and how it ended; empty if it passed."""
         if self._check is None:
             return ""
+        return self._run(self._check, self._check.command, commit)
+
+    def try_out(self, commit: str) -> None:
+        """Start a program that ends at once where the check will run. Raises MergeRefused."""
+        if self._check is None or self._check.within is None:
+            return
+        if words := self._run(self._check, "true", commit):
+            raise MergeRefused(f"the check can't run: {words}")
+
+    def _run(self, check: MergeCheck, command: str, commit: str) -> str:
+        """Run a command on a commit; return how it failed, and empty words if it did not."""
         work = self._checked_out(commit)
-        command = Command(
-            what="verify",
-            argv=self._tools.shell(self._check.command),
-            cwd=work,
-            environ=self._tools.environ,
-            timeout=self._check.timeout,
-            shown=self._check.command,
+        argv = self._tools.shell(command) if check.within is None else check.within(command)
+        # The home folder of this sandbox is deleted with the work tree.
+        state = {} if check.within is None else {"XDG_STATE_HOME": str(work.parent / "state")}
+        done = self._tools.run(
+            Command(
+                what="verify",
+                argv=tuple(argv),
+                cwd=work,
+                environ={**self._tools.environ, **state},
+                timeout=check.timeout,
+                shown=command,
+            )
         )
-        done = self._tools.run(command)
         if done.was_interrupted:
             raise GitInterruptedError("interrupted")
         if done.passed:
@@ -238,6 +283,7 @@ class _Scratch:
         """Return a clean work tree of a commit, with nothing from the check before."""
         if self._work is None:
             self._work = self._cleanup.enter_context(_temporary_folder()) / "work"
+            (self._work.parent / Path(TASK_FILE).name).write_text("A check of merged work.\n")
         remove_tree(self._work)
         # Shared: the objects stay where they are, and nothing is written there.
         words = ("clone", "--quiet", "--shared", "--no-checkout", "--template=")

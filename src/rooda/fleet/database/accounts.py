@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from msgspec import Struct
 
 from rooda.fleet.database.fleet_tables import HOLDS, RUNS, FleetDatabase, checked
-from rooda.fleet.run_model import RunState
+from rooda.fleet.run_model import Count, Moment, RunState
 
 # Both databases know this form; the row of an account is made when it is needed.
 _KEEP = sa.text(
@@ -20,10 +20,10 @@ class Hold(Struct, frozen=True):
     """What the runs of an account must wait for: until a time, or because too many are at work."""
 
     account: str
-    until: float = 0.0
+    until: Moment = 0.0
     reason: str = ""
-    most: int | None = None
-    most_until: float = 0.0
+    most: Count | None = None
+    most_until: Moment = 0.0
 
 
 class Accounts:
@@ -92,4 +92,5 @@ class Accounts:
 
 
 def _hold(row: Mapping[Any, Any]) -> Hold:
-    return checked({name: row[name] for name in Hold.__struct_fields__}, Hold)
+    place = f"the hold of the account {row['account']!r}"
+    return checked({name: row[name] for name in Hold.__struct_fields__}, Hold, place)

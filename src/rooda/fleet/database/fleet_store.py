@@ -4,7 +4,7 @@ Every change names what it expects (the turn, the worker), so that a process tha
 hour changes nothing. Times are those of the database: the clock of a machine may be wrong.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -52,10 +52,14 @@ class RunProgress(Struct, frozen=True):
 
 
 class FleetStore:
-    """The tables of one database. Raises SQLAlchemyError if the database is away."""
+    """The tables of one database. Raises SQLAlchemyError if the database is away.
 
-    def __init__(self, url: str) -> None:
-        self._database = FleetDatabase(url)
+    A row that rooda did not write is an error too. A worker has `leave_out`: it hears of such a
+    run or worker, once, and goes on with the others.
+    """
+
+    def __init__(self, url: str, leave_out: Callable[[str], object] | None = None) -> None:
+        self._database = FleetDatabase(url, leave_out)
         self.accounts = Accounts(self._database)
         self.workers = Workers(self._database)
 
@@ -329,7 +333,7 @@ class FleetStore:
         ).where(RUNS.c.project == project, RUNS.c.batch == batch)
         with self._database.engine.connect() as connection:
             cost, unknown = connection.execute(sums).one()
-            forgotten = batch_of(connection.execute(data).scalar_one()).forgotten_cost
+            forgotten = batch_of(connection.execute(data).scalar_one(), batch).forgotten_cost
             return forgotten + float(cost), int(unknown)
 
     # What the methods above share.
@@ -377,7 +381,7 @@ class FleetStore:
             .order_by(RUNS.c.number, RUNS.c.run)
         )
         with self._database.engine.connect() as connection:
-            return [run_of(row) for row in connection.execute(chosen).mappings()]
+            return self._database.readable(run_of, connection.execute(chosen).mappings())
 
 
 def _is(project: str, name: str) -> sa.ColumnElement[bool]:
@@ -386,7 +390,11 @@ def _is(project: str, name: str) -> sa.ColumnElement[bool]:
 
 def _last_number(connection: sa.Connection, project: str) -> int:
     highest = sa.select(sa.func.coalesce(sa.func.max(RUNS.c.number), 0))
-    return checked(connection.execute(highest.where(RUNS.c.project == project)).scalar_one(), int)
+    return checked(
+        connection.execute(highest.where(RUNS.c.project == project)).scalar_one(),
+        int,
+        "the column `number` of a run",
+    )
 
 
 def _write_batch(connection: sa.Connection, project: str, batch: Batch) -> None:

@@ -2,8 +2,10 @@
 
 import contextlib
 import os
+import re
 import sqlite3
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,7 +14,9 @@ from msgspec import MsgspecError, convert, json
 from sqlalchemy.exc import DataError
 
 _T = TypeVar("_T")
+_Row = TypeVar("_Row")
 
+_COLUMN = re.compile(r" - at `\$\.(\w+)`")  # where msgspec found a wrong value
 _STRIDE = 10_000  # instructions of SQLite, which take less than a millisecond
 _TRIES = 300  # to switch to WAL mode, within _BUSY
 _BUSY = 30_000  # milliseconds that SQLite waits for another process
@@ -98,13 +102,30 @@ HOLDS = sa.Table(
 class FleetDatabase:
     """One database with the tables in it. Raises SQLAlchemyError if it is away."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, leave_out: Callable[[str], object] | None = None) -> None:
         self.engine = engine_for(url)
+        self._leave_out = leave_out
+        self._told: set[str] = set()
         _make_tables(self.engine)
 
     def close(self) -> None:
         """Close the connections."""
         self.engine.dispose()
+
+    def readable(self, read: Callable[[_Row], _T], rows: Iterable[_Row]) -> list[_T]:
+        """Return what the rows have; leave out those that rooda did not write, if it may."""
+        found: list[_T] = []
+        for row in rows:
+            try:
+                found.append(read(row))
+            except DataError as error:
+                if self._leave_out is None:
+                    raise
+                words = f"A row of the database is left out: {error.orig}"
+                if words not in self._told:
+                    self._told.add(words)
+                    self._leave_out(words)
+        return found
 
     def now(self, connection: sa.Connection) -> float:
         """Return the time of the database, in seconds since 1970."""
@@ -119,26 +140,29 @@ def seconds_now(connection: sa.Connection) -> float:
     return float(connection.execute(sa.text(text)).scalar_one())
 
 
-def checked(value: object, kind: type[_T]) -> _T:
-    """Return what the database has as the type that rooda wrote. Raises DataError otherwise."""
+def checked(value: object, kind: type[_T], place: str) -> _T:
+    """Return what the database has as the type that rooda wrote.
+
+    Raises DataError otherwise, with the place: the name of the row.
+    """
     try:
         return convert(value, kind)
     except MsgspecError as error:
-        raise _wrong_value(error) from None
+        raise wrong_value(place, _COLUMN.sub(r" in the column `\1`", str(error))) from None
 
 
-def decoded(text: str, kind: type[_T]) -> _T:
+def decoded(text: str, kind: type[_T], place: str) -> _T:
     """Return the JSON of a column as the type that rooda wrote. Raises DataError otherwise."""
     try:
         return json.decode(text, type=kind)
     except (MsgspecError, TypeError, UnicodeError, RecursionError) as error:
-        raise _wrong_value(error) from None
+        raise wrong_value(place, str(error)) from None
 
 
-def _wrong_value(error: Exception) -> DataError:
-    """Return the error about a value of another type: an agent may have changed the file."""
+def wrong_value(place: str, reason: str) -> DataError:
+    """Return the error about a value that rooda did not write: an agent may have done it."""
     words = (
-        f"rooda did not write all of it (a row has a wrong value: {error}): use a new database, "
+        f"rooda did not write all of it ({place} has a wrong value: {reason}): use a new database, "
         "and bring the runs back with `rooda fleet adopt`"
     )
     return DataError(None, None, ValueError(words))

@@ -9,6 +9,7 @@ from msgspec import Struct, json
 from rooda.fleet.database.fleet_tables import checked, decoded
 from rooda.fleet.run_model import DEFAULT_ACCOUNT, Batch, FleetTask, Order, Run, RunState
 
+_LONGEST_NAME = 80
 _COLUMNS = {"where": "place", "order": "ordered"}  # of fields with another name
 
 
@@ -84,15 +85,22 @@ def known_row(project: str, run: KnownRun, number: int, now: float) -> dict[str,
     }
 
 
-def batch_of(data: str) -> Batch:
+def batch_of(data: str, name: str) -> Batch:
     """Return the batch of a row of the batches. Raises DataError."""
-    return decoded(data, Batch)
+    return decoded(data, Batch, f"the column `data` of the batch {_shown(name)}")
 
 
 def run_of(row: Mapping[Any, Any]) -> Run:
     """Return the run of a row, with its batch. Raises DataError."""
+    place = f"the run {_shown(row['run'])}"
     found = {
         name: row[_COLUMNS.get(name, name)] for name in Run.__struct_fields__ if name != "batch"
     }
-    found |= {"batch": batch_of(row["data"]), "task": decoded(row["task"], FleetTask)}
-    return checked(found, Run)
+    found["batch"] = batch_of(row["data"], row["batch"])
+    found["task"] = decoded(row["task"], FleetTask, f"the column `task` of {place}")
+    return checked(found, Run, place)
+
+
+def _shown(name: object) -> str:
+    """Return a name for a message, whatever the column has."""
+    return repr(name)[:_LONGEST_NAME]

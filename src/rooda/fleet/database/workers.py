@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from msgspec import Struct, json
 
 from rooda.fleet.database.fleet_tables import WORKERS, FleetDatabase, checked, decoded
+from rooda.fleet.run_model import Count
 
 ALIVE, DEAD = "alive", "dead"
 _KEPT = 24 * 3600.0  # seconds for which `rooda fleet` can show a dead worker
@@ -18,8 +19,8 @@ class WorkerRow(Struct, frozen=True):
     id: str
     project: str
     host: str
-    pid: int
-    slot: int
+    pid: Count
+    slot: Count
     labels: tuple[str, ...]
     state: str = ALIVE
     beats: int = 0
@@ -64,7 +65,7 @@ class Workers:
             rows = connection.execute(
                 sa.select(WORKERS).where(WORKERS.c.project == project).order_by(WORKERS.c.started)
             )
-            return [_worker(row) for row in rows.mappings()]
+            return self._database.readable(_worker, rows.mappings())
 
     def declare_dead(self, worker: str, beats: int) -> bool:
         """Declare a worker dead that has not shown itself since this beat."""
@@ -98,4 +99,6 @@ class Workers:
 
 def _worker(row: Mapping[Any, Any]) -> WorkerRow:
     fields = {name: row[name] for name in WorkerRow.__struct_fields__}
-    return checked({**fields, "labels": decoded(row["labels"], tuple[str, ...])}, WorkerRow)
+    place = f"the worker {row['id']!r}"
+    labels = decoded(row["labels"], tuple[str, ...], f"the column `labels` of {place}")
+    return checked({**fields, "labels": labels}, WorkerRow, place)

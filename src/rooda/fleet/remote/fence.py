@@ -44,7 +44,10 @@ FETCH = (
     *("fetch", "--quiet", "--force", "--no-tags", "--no-prune", "--no-write-fetch-head"),
     *("--no-recurse-submodules", "--no-auto-maintenance"),
 )
-_PUSH = ("push", "--quiet", "--no-verify", "--no-signed", "--no-follow-tags")
+_PUSH = (
+    *("push", "--quiet", "--no-verify", "--no-signed", "--no-follow-tags"),
+    "--no-recurse-submodules",
+)
 
 
 class Refused(Exception):  # noqa: N818 - what the server did

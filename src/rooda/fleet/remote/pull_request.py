@@ -221,6 +221,7 @@ class _Gh:
                 cwd=Path(folder),
                 environ=_environ(self._tools),
                 timeout=_PATIENCE,
+                outside=True,
             )
             end, errors = self._tools.stream(command, printed.append)
         if end == Exited(0):

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from rooda.text.paths import first_names
-from rooda.workspace.git import Git, GitError
+from rooda.workspace.git import Git, GitError, GitStoppedError
 
 _OLDEST = (2, 38)  # the first git with `merge-tree --write-tree`
 
@@ -54,7 +54,13 @@ def merged_base(git: Git, base: str, tips: Sequence[tuple[str, str]]) -> str:
         if is_ancestor(git, merged, tip):
             merged = tip
         else:
-            tree, files = merge_trees(git, merged, tip)
+            try:
+                tree, files = merge_trees(git, merged, tip)
+            except GitStoppedError:
+                raise
+            except GitError as error:  # to try again does not help
+                what = f"{run} can't be merged with what was merged before it: {error}"
+                raise Conflict(what, ()) from None
             if files:
                 before = f" ({', '.join(names)})" if names else ""
                 raise Conflict(f"{run} conflicts with what was merged before it{before}", files)

@@ -26,6 +26,7 @@ from rooda.fleet.slots.slot_setup import (
     files_to_copy,
     run_setup,
 )
+from rooda.fleet.slots.submodules import update_submodules
 from rooda.fleet.slots.uncommitted import bring_back, commit_uncommitted
 from rooda.process.leftovers import RunTrace, stop_leftovers
 from rooda.workspace.git import Git, GitError
@@ -96,6 +97,7 @@ class Slot:
         self.remote = Remote(url, self._clone.git_dir, tools, get_ready=self.repair)
         self._setup = SetupFiles(folder / "setup-mark", folder / "setup.log")
         self._copied: tuple[str, ...] = ()
+        self.empty_submodules: list[str] = []  # that rooda did not fetch for the run
         self._start: str | None = None
         self._made: dict[Path, int] = {}  # folders of the run, and open descriptors of them
 
@@ -226,11 +228,12 @@ class Slot:
         self.leave_run()
         remove_tree(self.work)
 
-    def prepare(self, record: Record, base: str, run: str) -> str:
+    def prepare(self, record: Record, base: str, run: str, own: str | None = None) -> str:
         """Reset the slot to where the run is, with its uncommitted work; return that commit.
 
-        A new run starts at `base`. The record of the slot is empty then. From now on, `check` fails
-        if somebody replaces a folder of the run. Raises Unreachable; SlotChanged; Conflict if a
+        A new run starts at `base`. The user's `own` commit says which submodules are fetched; None:
+        that is `base`. The record of the slot is empty then. From now on, `check` fails if somebody
+        replaces a folder of the run. Raises Unreachable; SlotChanged; Conflict if a
         person moved the branch and the uncommitted work does not fit there; SetupFailed if a
         submodule does not come.
         """
@@ -248,7 +251,8 @@ class Slot:
             _make_folder(folder)
         self._note_folders()
         try:
-            self._clone.update_submodules()
+            self.remote.ensure(own or base)
+            self.empty_submodules = update_submodules(self._clone, start, own or base)
         except GitError as error:
             raise SetupFailed(f"the submodules are not there: {error}") from None
         if record.wip is not None:
@@ -371,7 +375,7 @@ class Slot:
 
     def set_up(self, setup: Setup, tell: Callable[[str], object] = lambda _: None) -> bool:
         """Run the setup command, if it is due; return whether it ran. Raises SetupFailed."""
-        environ = {**self.tools.environ, **self.environment()}
+        environ = {**self.tools.environ, **self.environment(), **self.mark}
         return run_setup(setup, self.work, self._setup, self.tools, environ, tell)
 
 

@@ -22,7 +22,14 @@ from rooda.workspace.tools import Tools
 
 PUSH_NOWHERE = "rooda-publishes-the-work-of-this-slot-itself"  # `git push` shows it
 _LONGEST = 600.0  # seconds for one command that may need the network
-_PLAIN = {"commit.gpgSign": "false", "rebase.updateRefs": "false", "rebase.autoSquash": "false"}
+_PLAIN = {
+    "commit.gpgSign": "false",
+    "rebase.updateRefs": "false",
+    "rebase.autoSquash": "false",
+    # Git must not enter the repositories within the work tree: an agent may have made them.
+    "submodule.recurse": "false",
+    "diff.ignoreSubmodules": "dirty",
+}
 # Settings of the user's repository that decide what a commit contains, or its author.
 _COPIED = (
     r"^(user|author|committer|gpg|filter|lfs|i18n|merge|diff)\."
@@ -259,14 +266,6 @@ class SlotClone:
         with contextlib.suppress(GitError):
             git("gc", "--auto", "--quiet")
 
-    def update_submodules(self) -> None:
-        """Check out the submodules, if there are any. Raises GitError."""
-        if not (self.work / ".gitmodules").is_file():
-            return
-        self.online("submodule", "--quiet", "sync", "--recursive")
-        update = ("submodule", "--quiet", "update", "--init", "--recursive", "--force")
-        self.online(*update, umask=INHERITED)
-
 
 def _unreadable(error: GitError) -> Unreachable:
     reason = without_credentials(str(error))
@@ -309,6 +308,15 @@ def remove_tree(path: Path) -> None:
     except OSError:
         make_writable(path)
         shutil.rmtree(path, ignore_errors=True)
+
+
+def make_real_folder(top: Path, name: str) -> None:
+    """Make the folders above a file in a tree; a link in place of one is replaced, not followed."""
+    parents = [parent for parent in Path(name).parents if str(parent) != "."]
+    for folder in (top / parent for parent in reversed(parents)):
+        if folder.is_symlink() or not folder.is_dir():
+            remove_tree(folder)
+            folder.mkdir()
 
 
 def make_writable(top: Path) -> None:

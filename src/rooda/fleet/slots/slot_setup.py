@@ -6,13 +6,13 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from rooda.config.sensitive import without_secret_values
-from rooda.fleet.slots.slot_clone import remove_tree
+from rooda.fleet.slots.slot_clone import make_real_folder, remove_tree
 from rooda.text.controls import one_line
 from rooda.text.masking import Masker
 from rooda.text.plain_files import read_plain_file
@@ -30,11 +30,17 @@ class SetupFailed(Exception):  # noqa: N818 - what happened
 
 
 class Setup(Struct, frozen=True):
-    """The setup command of a fleet, and the files whose changes make it run again."""
+    """The setup command of a fleet, and the files whose changes make it run again.
+
+    `argv` runs it in the sandbox of a run, as far as the run has one; without these words, a shell
+    runs it. In another `sandbox` it runs again: the home folder there is another one.
+    """
 
     command: str
     inputs: tuple[str, ...] = ()
     timeout: float = 1800.0
+    argv: tuple[str, ...] = ()
+    sandbox: str = ""
 
 
 class SetupFiles(Struct, frozen=True):
@@ -65,7 +71,7 @@ def run_setup(
     done = tools.run(
         Command(
             what="setup",
-            argv=tools.shell(setup.command),
+            argv=setup.argv or tools.shell(setup.command),
             cwd=work,
             environ=environ,
             timeout=setup.timeout,
@@ -82,6 +88,7 @@ def run_setup(
 def _mark(setup: Setup, work: Path) -> str:
     """Return a hash of the command and of the contents of its inputs."""
     digest = hashlib.sha256(setup.command.encode())
+    digest.update(b"\0%b\0" % setup.sandbox.encode())
     for name in _matching(setup.inputs, work):
         content = None if leads_out(work / name, work) else _read(work / name)
         digest.update(b"\0%b\0" % os.fsencode(name))
@@ -153,10 +160,7 @@ def copy_files(checkout: Path, names: Sequence[str], work: Path) -> None:
 
 
 def _copy(source: Path, work: Path, name: str) -> None:
-    for folder in _folders(work, name):
-        if folder.is_symlink() or not folder.is_dir():
-            remove_tree(folder)
-            folder.mkdir()
+    make_real_folder(work, name)
     target = work / name
     remove_tree(target)
     mode = source.lstat().st_mode
@@ -166,9 +170,3 @@ def _copy(source: Path, work: Path, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             shutil.copyfile(source, target, follow_symlinks=False)
             target.chmod(stat.S_IMODE(mode))
-
-
-def _folders(work: Path, name: str) -> Iterator[Path]:
-    """Yield the folders above a file in the work tree, from the top."""
-    parents = [parent for parent in Path(name).parents if str(parent) != "."]
-    return (work / parent for parent in reversed(parents))

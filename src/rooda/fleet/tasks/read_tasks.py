@@ -1,6 +1,6 @@
 """Tasks from what the user names: headings of a file, a file each, or entries of fleet.yml."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -34,13 +34,15 @@ class Wanted(Struct, frozen=True):
     """What the user named: files and folders, relative to `folder`.
 
     Without `by`, the headings of one Markdown file are tasks, and each of several files is a task.
-    `procedure` is for tasks that name none.
+    `procedure` is for tasks that name none. `check` finds what else is wrong with a task that is
+    new, and the field that it is about.
     """
 
     names: Sequence[str]
     folder: Path
     by: By | None = None
     procedure: str | None = None
+    check: Callable[[FleetTask], Sequence[Problem]] = lambda _: ()
 
 
 def read_tasks(wanted: Wanted, known: Mapping[str, str] | None = None) -> list[FleetTask]:
@@ -53,6 +55,12 @@ def read_tasks(wanted: Wanted, known: Mapping[str, str] | None = None) -> list[F
     placed = [one for name in wanted.names for one in _read(name, wanted, problems)]
     problems += check_names(placed, known or {})
     problems += check_order(placed, known or {})
+    problems += [
+        one.problem(found.message, found.suggestion or "", found.field)
+        for one in placed
+        if one.task.name not in (known or {})
+        for found in wanted.check(one.task)
+    ]
     if not placed and not problems:
         problems.append(Problem("no task is named", "Name a file, such as TASKS.md or specs/*.md"))
     if problems:

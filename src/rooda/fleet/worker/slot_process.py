@@ -47,8 +47,8 @@ class SlotProcess:
         self._worker = f"{self._host}-{plan.slot}-{uuid.uuid4().hex[:12]}"
         threading.Thread(target=self._watch_worker, daemon=True).start()
         self._slot = self._open_slot(environ)
-        self._store = FleetStore(plan.url)
-        self._work = SlotWork(self._slot, plan, self._worker, self._control, self._explain)
+        self._store = FleetStore(plan.url, leave_out=_say)
+        self._work = SlotWork(self._slot, plan, self._worker, self._control, self._explain, _say)
         self._durable = Durable(plan.url, self._worker, plan.project, plan.labels, self._take)
 
     def _open_slot(self, environ: Mapping[str, str]) -> Slot:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from rooda.config.kinds import WrongValue
 from rooda.config.layers import FILE_RUN
-from rooda.config.settings import GIT_ALLOW_SECRETS
+from rooda.config.settings import GIT_ALLOW_SECRETS, SANDBOX_KIND
 from rooda.engine.run_outcome import RunOutcome
 from rooda.fleet.addresses import local_folder
 from rooda.fleet.crash_points import reach
@@ -30,6 +30,12 @@ from rooda.fleet.slots.publishing import Publication, PublishedConflict, publish
 from rooda.fleet.slots.slot import Slot, SlotChanged, Snapshot
 from rooda.fleet.slots.slot_clone import remove_tree
 from rooda.fleet.slots.slot_setup import Setup, SetupFailed
+from rooda.fleet.slots.start_words import (
+    TASK_FILE,
+    context_words,
+    first_words,
+    words_in_sandbox,
+)
 from rooda.fleet.worker.child import Child, read_result
 from rooda.fleet.worker.control import Control
 from rooda.fleet.worker.next_move import Next
@@ -47,7 +53,6 @@ from rooda.workspace.git import GitError
 _T = TypeVar("_T")
 
 _TRIES = 5  # to claim a run whose record moves
-_TASK_FILE = "../task.md"  # beside the work tree, at the same place in every slot
 _NO_WAITING = ("--no-wait-for-limits", "--max-outage-wait", "0")
 
 
@@ -65,12 +70,14 @@ class SlotWork:
         worker: str,
         control: Control,
         tell: Callable[[str, str], None],
+        warn: Callable[[str], object] = lambda _: None,
     ) -> None:
         self._slot = slot
         self._plan = plan
         self._worker = worker
         self._control = control
         self._tell = tell  # the run, and what it waits for
+        self._warn = warn
         self._record: Record | None = None
         self.seen: Record | None = None  # what git told when the run was claimed
         self.unpublished = ""  # the iteration that is done and not on the remote yet
@@ -180,20 +187,34 @@ class SlotWork:
         """Reset the slot to where the run is, with its record."""
         slot, plan = self._slot, self._plan
         base = self._base(run)
-        self._reached(run, lambda: slot.prepare(record, base, run.run))
+        own = run.task.base or run.batch.base
+        self._reached(run, lambda: slot.prepare(record, base, run.run, own))
+        if slot.empty_submodules:
+            self._warn(
+                f"{run.run}: rooda did not fetch {first_names(slot.empty_submodules)}: the commit "
+                "from which the run started does not name these submodules with these addresses"
+            )
         if plan.checkout is not None:
             slot.copy_from(Path(plan.checkout), plan.copy)
+        for path in (task_file := slot.folder / "task.md", self.log):
+            remove_tree(path)  # an agent may have put a link or a folder there
+        task_file.write_text(run.task.text, encoding="utf-8")
         if plan.setup is not None:
-            slot.set_up(
-                Setup(plan.setup, plan.setup_inputs), lambda words: self._tell(run.run, words)
-            )
+            slot.set_up(self._setup(run, plan.setup), lambda words: self._tell(run.run, words))
             self._tell(run.run, "")
         if record.record:
             # Every person who can push writes records: no flag of one reaches the command line.
             import_run(slot.record_folder, record.record, _started(run))
-        for path in (task_file := slot.folder / "task.md", self.log):
-            remove_tree(path)  # an agent may have put a link or a folder there
-        task_file.write_text(run.task.text, encoding="utf-8")
+
+    def _setup(self, run: Run, command: str) -> Setup:
+        """Return the setup, which runs where the iterations of the run are at work."""
+        record, flags = str(self._slot.record_folder), run.batch.flags
+        return Setup(
+            command,
+            self._plan.setup_inputs,
+            argv=words_in_sandbox(run.task, flags, record, command),
+            sandbox=repr([words for words in split_flags(flags).flags if _is_of_sandbox(words[0])]),
+        )
 
     def _base(self, run: Run) -> str:
         """Return the commit from which a new run starts: with the work of those before it."""
@@ -270,14 +291,9 @@ class SlotWork:
         words: list[str] = []
         if record is not None and record.record:
             words += ["resume", run.run]
-        elif task.procedure is None:
-            words += ["loop", _TASK_FILE, "--run-id", run.run]
         else:
-            words += ["run", task.procedure, "--run-id", run.run]
-        if task.procedure is not None and task.text:
-            # A file: an argument has a limit, and other users can read it. To resume, too: in each
-            # slot the file is elsewhere.
-            words += ["--context", _TASK_FILE]
+            words += [*first_words(task), "--run-id", run.run]
+        words += context_words(task)
         words += ["--record", str(self._slot.record_folder), "--pause-after", "1"]
         words += ["--account", run.account, *_NO_WAITING]
         words += ["--commit", "--no-push", "--git-dirty", "commit", "--git-untracked", "commit"]
@@ -465,7 +481,11 @@ def _started(run: Run) -> StartedAs:
     procedure = run.task.procedure
     if procedure is not None:
         return StartedAs(run.run, procedure, NO_FLAGS)
-    return StartedAs(run.run, FILE_RUN, replace(NO_FLAGS, arguments=(_TASK_FILE,)))
+    return StartedAs(run.run, FILE_RUN, replace(NO_FLAGS, arguments=(TASK_FILE,)))
+
+
+def _is_of_sandbox(flag: str) -> bool:
+    return flag.startswith(SANDBOX_KIND.flag_name)
 
 
 def _allowed_secrets(flags: Sequence[str]) -> tuple[str, ...]:
