@@ -130,12 +130,18 @@ def test_one_line_names_the_weaker_one_and_the_place_to_change(tmp_path: Path) -
     [problem] = explain(by_user.refusals)
     assert problem.severity is Severity.WARNING
     assert problem.place == "rooda-config.yml:1: loop.sandbox"
-    assert problem.message.startswith("none has no effect: bwrap is stronger")
-    assert "your own setting, global: ~/.config/rooda/rooda-config.yml:1" in problem.suggestion
+    assert problem.message == (
+        "none has no effect: this file can't weaken or replace your bwrap "
+        "(global: ~/.config/rooda/rooda-config.yml:1)"
+    )
+    assert problem.suggestion == "For none, change your own setting"
     by_file = decided(tmp_path, {SANDBOX_KIND.key: "none"}, workspace=loop("sandbox: bwrap"))
     [problem] = explain(by_file.refusals)
     assert problem.place == "--sandbox"
-    assert problem.suggestion == "For none, change workspace: ./rooda-config.yml:1"
+    assert problem.message == (
+        "none has no effect: bwrap is stronger (workspace: ./rooda-config.yml:1)"
+    )
+    assert problem.suggestion == "For none, edit that file"
 
 
 def test_config_show_says_which_won_and_why(tmp_path: Path) -> None:
@@ -157,7 +163,7 @@ def test_config_show_says_which_won_and_why(tmp_path: Path) -> None:
 
 def test_config_check_names_what_a_procedure_of_the_file_may_not_decide(tmp_path: Path) -> None:
     found = inspected(tmp_path, workspace=own("sandbox: none"), global_=loop("sandbox: bwrap"))
-    [problem] = [one for one in found.problems if "stronger" in one.message]
+    [problem] = [one for one in found.problems if "weaken" in one.message]
     assert problem.field == "procedures.work.sandbox"
 
 

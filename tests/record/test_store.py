@@ -1102,9 +1102,9 @@ def test_run_with_too_many_iterations_is_refused_before_they_are_read(
     for number in range(2, 5):
         store.save(iteration=an_iteration(number))
     store.close()
-    monkeypatch.setattr(record_reader, "_MOST_ITERATIONS", 4)
+    monkeypatch.setattr(record_reader, "MOST_ITERATIONS", 4)
     assert len(bench.reader.iterations(RUN)) == 4
-    monkeypatch.setattr(record_reader, "_MOST_ITERATIONS", 3)
+    monkeypatch.setattr(record_reader, "MOST_ITERATIONS", 3)
     with pytest.raises(StoreError, match="has more than 3 iterations"):
         next(bench.reader.each_iteration(RUN))
 

@@ -189,6 +189,8 @@ def _reason(one: Refusal) -> tuple[str, str]:
     if one.won is None:
         return "has no effect in this file: others than you can write it", HOW_TO_TRUST
     lost, won = one.setting.show(one.lost.value), one.setting.show(one.won.value)
-    whose = "" if _is_foreign(one.won) else "your own setting, "
-    advice = f"For {lost}, change {whose}{one.won.origin.exact}"
-    return f"{lost} has no effect: {won} is stronger, and the stronger one wins", advice
+    place = one.won.origin.exact
+    if _is_foreign(one.won):
+        return f"{lost} has no effect: {won} is stronger ({place})", f"For {lost}, edit that file"
+    message = f"{lost} has no effect: this file can't weaken or replace your {won} ({place})"
+    return message, f"For {lost}, change your own setting"

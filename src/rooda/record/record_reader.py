@@ -64,7 +64,7 @@ _LONGEST_QUESTION = 5.0  # seconds of the CPU; a million rows take one
 _LONGEST_ROW = 64 * 1024 * 1024  # bytes
 _MOST_READ = 128 * 1024 * 1024  # characters of the rows of one question
 MOST_RUNS = 1000  # without a limit; each one takes about a millisecond
-_MOST_ITERATIONS = 30_000  # of one run; they take about ten seconds and 130 MB
+MOST_ITERATIONS = 30_000  # of one run; they take about ten seconds and 130 MB
 _LONGEST_VIEW = 4.0  # seconds of the CPU for the iterations of a run, in a view that stays open
 _RUN_BY_NAME = [f"{select} WHERE run = ?" for select in (SELECT_RUNS, SELECT_RUN_COLUMNS)]
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -196,13 +196,13 @@ class RecordReader:
         is_running = any(row.status == RUNNING for row in self._rows("run = ?", [stored(run)]))
         select = f"FROM iterations WHERE {condition} ORDER BY number, attempt LIMIT ? OFFSET ?"
         if self._ask(
-            functools.partial(_places, select=select, asked=[*values, 1, _MOST_ITERATIONS])
+            functools.partial(_places, select=select, asked=[*values, 1, MOST_ITERATIONS])
         ):
-            raise self._refused(f"run {run} has more than {_MOST_ITERATIONS} iterations")
+            raise self._refused(f"run {run} has more than {MOST_ITERATIONS} iterations")
         end = time.thread_time() + self._longest
         offset = 0
         while True:
-            asked = [*values, page if page > 0 else _MOST_ITERATIONS, offset]
+            asked = [*values, page if page > 0 else MOST_ITERATIONS, offset]
             found = self._ask(functools.partial(_iteration_list, select=select, asked=asked))
             if time.thread_time() > end:
                 raise self._refused(f"the iterations of run {run} take too long")
