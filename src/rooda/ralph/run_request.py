@@ -224,7 +224,7 @@ class RalphFiles:
             values[setting.key] = Valued(value, origin, name or setting.field)
 
         put(PRESET, "ralph")
-        put(WORKING_DIR, str(self.root))
+        put(WORKING_DIR, str(self.root), "PROJECT_ROOT")
         put(SESSION_LOG, str(self._home.session_log(datetime.now().astimezone())))
         for setting, value in self._agent():
             put(setting, value, "AGENT_CLI")
