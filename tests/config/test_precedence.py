@@ -18,6 +18,7 @@ from rooda.config.settings import (
     LOG_LEVEL,
     MAX_ITERATIONS,
     MAX_ITERS_EXIT_CODE,
+    SANDBOX_TRUST,
     SETTINGS,
     SHOW_AI_OUTPUT,
     SIGNALS_FAILURE,
@@ -39,12 +40,14 @@ def containing(problems: list[Problem], words: str) -> list[Problem]:
 
 # -- one order for each setting ------------------------------------------------------------
 
+# A file of the work tree can't trust itself.
+_ANYWHERE = [setting for setting in SETTINGS if setting is not SANDBOX_TRUST]
 PLACES = ("cli", "own in workspace", "own in global", "env", "workspace", "global", "nowhere")
 
 
 @pytest.mark.long
 @each_row("strongest", PLACES)
-@each_row("setting", SETTINGS, ids=lambda setting: setting.key)
+@each_row("setting", _ANYWHERE, ids=lambda setting: setting.key)
 def test_strongest_place_decides(setting: Setting[Any], strongest: str, tmp_path: Path) -> None:
     """A value of the procedure wins over a value of the loop, from any file or variable."""
     places = PLACES[PLACES.index(strongest) :]

@@ -29,6 +29,7 @@ from rooda.config.settings import (
     MAX_ITERATIONS,
     OLD_KEYS,
     PRESET,
+    SANDBOX_TRUST,
     SETTINGS,
     VERIFY_BASELINE,
 )
@@ -57,13 +58,17 @@ def rows(found: Iterable[Setting[Any]]) -> Callable[[Test], Test]:
 
 
 each_setting = rows(SETTINGS)
+# A file of the work tree can't trust itself.
+each_setting_of_a_work_tree = rows(row for row in SETTINGS if row is not SANDBOX_TRUST)
 WITH_FLAG = [row for row in SETTINGS if not row.is_secret]  # a command line is no secret
 each_setting_with_a_flag = rows(WITH_FLAG)
 # The flags of the other settings are switches, which take no text.
 each_setting_with_text = rows(row for row in WITH_FLAG if not isinstance(row.kind, Boolean))
 # The other settings have their own lines in the dry run.
 each_setting_with_a_line = rows(
-    row for row in SETTINGS if row not in (AI_CMD, AI_CMD_ALIAS, ITERATION_MODE, MAX_ITERATIONS)
+    row
+    for row in SETTINGS
+    if row not in (AI_CMD, AI_CMD_ALIAS, ITERATION_MODE, MAX_ITERATIONS, SANDBOX_TRUST)
 )
 # One setting has `none` as an ordinary value.
 each_setting_without_none = rows(
@@ -130,7 +135,7 @@ def test_default_applies_if_nothing_is_set(setting: Setting[Any], tmp_path: Path
 
 
 @pytest.mark.real
-@each_setting
+@each_setting_of_a_work_tree
 def test_key_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
     text = f"# a comment\nloop:\n  {in_section(setting, sample(setting).yaml)}\n"
     prepared = planned(tmp_path, "build", workspace=text)
@@ -174,7 +179,7 @@ def test_flag_accepts_an_equals_sign(setting: Setting[Any], tmp_path: Path) -> N
 
 
 @pytest.mark.long
-@each_setting
+@each_setting_of_a_work_tree
 def test_procedure_overrides_it_unless_it_is_about_logging(
     setting: Setting[Any], tmp_path: Path
 ) -> None:
@@ -312,7 +317,7 @@ def test_default_with_newlines_is_one_line_of_yaml(tmp_path: Path) -> None:
         assert yaml.safe_load(line.removeprefix("#")) == {"message": default}
 
 
-@each_setting
+@each_setting_of_a_work_tree
 def test_config_show_prints_it_with_its_origin(setting: Setting[Any], tmp_path: Path) -> None:
     text = f"loop:\n  {in_section(setting, sample(setting).yaml)}\n"
     shown, _, _ = config_view.as_yaml(inspected(tmp_path, workspace=text)).partition("\nfleet:")

@@ -247,7 +247,8 @@ def test_documented_make_targets_and_scripts_exist(page: Path) -> None:
 def test_documented_configs_are_valid(workspace: Workspace, text: str) -> None:
     workspace.config(text)
     workspace.write("prompts/act_build.md", "Do it, then say <promise>SUCCESS</promise>.\n")
-    done = workspace.rooda("config", "check")
+    # The examples are also for the user's own file, which opens the sandbox as it likes.
+    done = workspace.rooda("config", "check", env={"ROODA_LOOP_SANDBOX_TRUST": "true"})
     assert (done.code, done.err) == (0, "")
 
 

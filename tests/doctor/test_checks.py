@@ -495,7 +495,7 @@ def test_account_and_dropped_variables_follow_the_agents_environment(
     workspace: Workspace, tools: Path
 ) -> None:
     script(tools, "claude", "env > seen; echo 1.0")
-    workspace.config(
+    workspace.global_config(
         "loop:\n  env: {ANTHROPIC_API_KEY: sk-secret-1, CLAUDECODE: '1', GEMINI_API_KEY: null}\n"
     )
     environ = {"CLAUDECODE": "0", "CLAUDE_CODE_ENTRYPOINT": "cli", "GEMINI_API_KEY": "sk-gemini-1"}

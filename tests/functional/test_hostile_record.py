@@ -349,7 +349,8 @@ def test_agent_that_corrupts_the_record_in_each_iteration_changes_no_outcome(
 COMMANDS = (
     *(("history",), ("history", "--all"), ("show",), ("show", "1"), ("why",), ("why", "1")),
     *(("follow",), ("report",), ("diff", "1"), ("restore", "1"), ("resume",)),
-    *(("tell", "x"), ("stop",), ("show", "--output")),
+    *(("tell", "x"), ("stop",), ("show", "--output"), ("history", "--json"), ("show", "--json")),
+    *(("report", "-o", "report.md"), ("record", "export", "copy.json"), ("list",), ("doctor",)),
 )
 ENDLESS_VIEW = """
 drop table runs;
@@ -357,7 +358,7 @@ create view runs as with recursive n(x) as (select 1 union all select x + 1 from
 select x as run, x as procedure, x as status, x as started_at, x as ended_at, x as pid,
 x as pid_started, x as host, x as boot, x as workspace, x as data from n;
 """
-CODES = "\x1b]0;PWNED\x07\x1b[2J\x9b2J"
+CODES = "\x1b]0;PWNED\x07\x1b[2J\x9b2J\u202e\u2066"
 
 
 @pytest.mark.real(rows=1)
@@ -370,7 +371,7 @@ def test_record_with_an_endless_view_is_answered_with_an_error(
         connection.executescript(ENDLESS_VIEW)
     done = workspace.rooda(*words, timeout=20)
     assert "Internal error" not in done.err
-    if words[0] not in ("tell", "stop", "restore") and "--all" not in words:
+    if words[0] not in ("tell", "stop", "restore", "list", "doctor") and "--all" not in words:
         assert done.code == 1
         assert re.search(r"rooda\.db` can't be read \(`runs` is a view\).*mv ", done.err), done.err
 
@@ -409,10 +410,15 @@ def test_control_codes_of_a_forged_record_do_not_reach_the_terminal(
             for place, data in connection.execute(f"select rowid, data from {table}").fetchall():
                 forged = json.dumps(with_codes(json.loads(data)))
                 connection.execute(f"update {table} set data = ? where rowid = ?", [forged, place])
+        # One more run, with codes in its name.
+        columns = "procedure, status, started_at, ended_at, pid, pid_started, host, boot, workspace"
+        connection.execute(
+            f"insert into runs select run || ?, {columns}, data from runs limit 1", [CODES]
+        )
         connection.commit()
     done = workspace.rooda(*words, timeout=20)
     assert "Internal error" not in done.err
-    for code in ("\x1b]", "\x1b[2J", "\x9b", "\x07"):
+    for code in ("\x1b]", "\x1b[2J", "\x9b", "\x07", "\u202e", "\u2066"):
         assert code not in done.out + done.err
 
 

@@ -899,6 +899,27 @@ def test_link_in_place_of_the_prompt_gives_the_agent_in_the_sandbox_no_file(work
     key = work.write(str(work.path.parent / "key"), "PRIVATE-KEY-4711\n")
     prompt = ".ralph/prompts/build.md"
     work.agent_does(f"{WORKS}; rm {prompt}; ln -s {key} {prompt}; cat >> got", "cat >> got")
-    done = work.ralph("build", "2", env={"ROODA_LOOP_SANDBOX_KIND": "bwrap"})
+    env = {"ROODA_LOOP_SANDBOX_KIND": "bwrap", "ROODA_LOOP_SANDBOX_TRUST": "true"}
+    done = work.ralph("build", "2", env=env)
     assert "which the sandbox does not show" in done.err
     assert "PRIVATE-KEY" not in (work.path / "got").read_text()
+
+
+@pytest.mark.real
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+def test_project_outside_of_the_tree_of_its_config_needs_trust_with_a_sandbox(
+    work: Ralphs,
+) -> None:
+    other = work.path.parent / "other"
+    other.mkdir()
+    work.git("init", "-q", str(other))
+    work.agent_does(WORKS, PROJECT_ROOT=str(other))
+    flags = ("build", "1", "--dry-run")
+    refused = work.ralph(*flags, env={"ROODA_LOOP_SANDBOX_KIND": "bwrap"})
+    assert refused.code == 1
+    assert f"PROJECT_ROOT: {other} is outside of the work tree" in refused.out
+    trust = {"ROODA_LOOP_SANDBOX_TRUST": "true"}
+    trusted = work.ralph(*flags, env={"ROODA_LOOP_SANDBOX_KIND": "bwrap", **trust})
+    assert "is outside of the work tree" not in trusted.out
+    inside = work.ralph(*flags)
+    assert "is outside of the work tree" not in inside.out

@@ -1037,6 +1037,42 @@ def test_statement_without_an_end_is_interrupted_and_signals_are_handled(tmp_pat
         assert noted[0] < time.thread_time() - 0.05
 
 
+class StopError(Exception):
+    """What the handler of a signal raises."""
+
+
+def test_signal_ends_a_reader_that_waits_for_a_lock(bench: Bench) -> None:
+    """Python runs no handler while SQLite waits."""
+    bench.store_in_use().close()
+
+    def stop(*_: object) -> None:
+        raise StopError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    with contextlib.closing(sqlite3.connect(bench.file, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        other.execute("UPDATE runs SET status = status")
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        began = time.monotonic()
+        try:
+            with pytest.raises(StopError):
+                RecordReader(bench.folder.parent, patience=60).runs()
+        finally:
+            signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - began < 20
+
+
+def test_locked_record_is_an_error_when_the_patience_is_over(bench: Bench) -> None:
+    bench.store_in_use().close()
+    with contextlib.closing(sqlite3.connect(bench.file, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        other.execute("UPDATE runs SET status = status")
+        with pytest.raises(StoreError, match="database is locked"):
+            RecordReader(bench.folder.parent, patience=0.1).runs()
+
+
 def test_row_that_is_too_large_is_shown_without_its_data(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1057,6 +1093,31 @@ def test_rows_that_are_large_together_are_refused(
     forge(bench, "UPDATE runs SET data = hex(zeroblob(300000))")
     with pytest.raises(StoreError, match="its rows have more than"):
         bench.reader.runs()
+
+
+def test_run_with_too_many_iterations_is_refused_before_they_are_read(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = bench.store_in_use()
+    for number in range(2, 5):
+        store.save(iteration=an_iteration(number))
+    store.close()
+    monkeypatch.setattr(record_reader, "MOST_ITERATIONS", 4)
+    assert len(bench.reader.iterations(RUN)) == 4
+    monkeypatch.setattr(record_reader, "MOST_ITERATIONS", 3)
+    with pytest.raises(StoreError, match="has more than 3 iterations"):
+        next(bench.reader.each_iteration(RUN))
+
+
+def test_view_gives_up_a_run_whose_iterations_take_too_long(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.store_in_use().close()
+    monkeypatch.setattr(record_reader, "_LONGEST_VIEW", -1.0)
+    view = RecordReader.for_view(bench.folder.parent, lambda row: row)
+    with pytest.raises(StoreError, match="take too long"):
+        view.iterations(RUN)
+    assert bench.numbers() == [1]  # a command reads them to their end
 
 
 def test_json_of_too_many_parts_is_not_read(bench: Bench) -> None:

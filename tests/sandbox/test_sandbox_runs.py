@@ -60,7 +60,7 @@ def test_agent_verify_hooks_and_commit_run_inside_and_the_push_outside(
     command = workspace.agent(AGENT)
     git(workspace.path, "add", "-A")
     git(workspace.path, "commit", "-qm", "start")
-    env = {"SECRET": "s3cret", "ALLOWED": "yes"}
+    env = {"SECRET": "s3cret", "ALLOWED": "yes", "ROODA_LOOP_SANDBOX_TRUST": "true"}
     args = ("work", "--ai-cmd", command, "-n", "2", "--no-verify-baseline")
     done = workspace.rooda(*args, env=env, timeout=120)
     assert done.code == 0, done.err

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rooda.live.machine_runs import TreeRun
 from rooda.web import feeds, fragments, run_cards
 from rooda.web.feeds import OneRunFeed, RunsFeed
 from rooda.web.run_cards import RunCards
@@ -120,6 +121,28 @@ def test_record_that_takes_long_does_not_hold_up_the_list(
     cards = RunCards(machine.sources)
     assert cards.cards() == []
     assert "takes long to read" in cards.troubles[0]
+
+
+def test_run_that_cannot_be_read_is_tried_again_only_when_its_record_changes(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.good_run("shop")
+    tries: list[str] = []
+
+    def fail(run: TreeRun, _masker: object) -> None:
+        tries.append(run.row.run)
+
+    monkeypatch.setattr(run_cards, "_read", fail)
+    monkeypatch.setattr(run_cards, "_PACE", -1.0)
+    monkeypatch.setattr(run_cards, "_RARELY", -1.0)
+    cards = RunCards(machine.sources)
+    for _ in range(3):
+        assert cards.cards() == []
+        assert str(machine.tree("shop")) in cards.troubles[0]
+    assert len(tries) == 1
+    machine.good_run("shop")
+    cards.cards()
+    assert len(tries) > 1
 
 
 def test_stream_of_a_run_has_its_page_and_its_words(machine: Machine) -> None:

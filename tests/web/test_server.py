@@ -182,3 +182,14 @@ def test_long_answer_arrives_whole(machine: Machine, monkeypatch: pytest.MonkeyP
             got += client.recv(65536)
     style = (TEMPLATES / "style.css").read_bytes()
     assert got.endswith(b"\r\n\r\n" + style)
+
+
+def test_each_start_takes_another_port_unless_the_user_names_one() -> None:
+    """A known port could have had a server of an agent, whose script the browser has kept."""
+    ports = set()
+    for _ in range(8):
+        with listen() as listener:
+            ports.add(listener.getsockname()[1])
+    assert len(ports) > 1
+    with listen(min(ports)) as listener:
+        assert listener.getsockname()[1] == min(ports)

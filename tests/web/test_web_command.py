@@ -37,7 +37,7 @@ def started(workspace: Workspace, *words: str) -> Iterator[subprocess.Popen[str]
 def test_page_is_there_until_a_signal_and_names_the_tunnel(
     workspace: Workspace, number: signal.Signals
 ) -> None:
-    with started(workspace, "--port", "0") as process:
+    with started(workspace) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         line = process.stdout.readline()

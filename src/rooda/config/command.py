@@ -9,7 +9,7 @@ from msgspec import Struct
 from rooda.agents.agent_program import Program, program_name, program_of
 from rooda.agents.registry import COMMANDS
 from rooda.config.layers import Alias, ConfigLevel, Layers, Scope, Valued
-from rooda.config.origin import Origin
+from rooda.config.origin import BUILTIN, Origin
 from rooda.config.problems import Problem, Severity
 from rooda.config.sensitive import without_secret_values
 from rooda.config.setting import Setting
@@ -22,7 +22,10 @@ _SHELL_WORDS = ("|", "||", "&&", ";", "&", ">", ">>", "<", "2>&1")
 
 
 class AgentCommand(Struct, frozen=True):
-    """The chosen AI command; the dry run shows its `provenance`."""
+    """The chosen AI command; the dry run shows its `provenance`.
+
+    `origin` is where the user chose it, `written` where its text is: an alias has its own place.
+    """
 
     text: str
     provenance: str
@@ -30,6 +33,7 @@ class AgentCommand(Struct, frozen=True):
     field: str
     adapter: str | None = None
     alias: str | None = None
+    written: Origin = BUILTIN
 
 
 class Agent(Struct, frozen=True):
@@ -92,14 +96,21 @@ def command_of(layers: Layers, choice: AgentChoice) -> AgentCommand | None:
     """Return the chosen command; None if there is none, or its alias does not exist."""
     if choice.direct is not None:
         chosen = choice.direct
-        return AgentCommand(chosen.value, str(chosen.origin), chosen.origin, chosen.field)
+        origin = chosen.origin
+        return AgentCommand(chosen.value, str(origin), origin, chosen.field, written=origin)
     if choice.alias is None or choice.alias.value not in layers.aliases():
         return None
     chosen, defined = choice.alias, layers.aliases()[choice.alias.value]
     alias: Alias = defined.value
     provenance = f'{chosen.origin} "{chosen.value}" → {defined.origin.tier.label} alias'
     return AgentCommand(
-        alias.command, provenance, chosen.origin, chosen.field, alias.adapter, chosen.value
+        alias.command,
+        provenance,
+        chosen.origin,
+        chosen.field,
+        alias.adapter,
+        chosen.value,
+        defined.origin,
     )
 
 
@@ -112,7 +123,10 @@ def fallbacks_of(
     for word in words:
         alias: Alias = aliases[word].value if word in aliases else Alias(word)
         name = word if word in aliases else None
-        found.append(AgentCommand(alias.command, str(origin), origin, field, alias.adapter, name))
+        written = aliases[word].origin if word in aliases else origin
+        found.append(
+            AgentCommand(alias.command, str(origin), origin, field, alias.adapter, name, written)
+        )
     return found
 
 

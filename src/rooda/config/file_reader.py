@@ -33,7 +33,7 @@ DESCRIPTION = "description"
 
 
 class ConfigFile(Struct, frozen=True):
-    """A config file: its bytes, its tier, and its name in messages."""
+    """A config file: its bytes, its tier, its name in messages, and the work tree it belongs to."""
 
     tier: Tier
     data: bytes
@@ -41,6 +41,7 @@ class ConfigFile(Struct, frozen=True):
     folder: Path
     source: str = ""
     home: Path | None = None
+    tree: Path | None = None
 
 
 def read(file: ConfigFile) -> tuple[Layer, list[Problem]]:
@@ -313,7 +314,7 @@ class _Reader:
             return Origin(Tier.BUILTIN)
         if self._file.tier is Tier.PRESET:
             return Origin(Tier.PRESET, self._file.source)
-        return Origin(self._file.tier, self._file.shown, line)
+        return Origin(self._file.tier, self._file.shown, line, self._file.tree)
 
 
 # -- hooks ------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Inspects the whole configuration, for `config show` and `config check`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,6 +21,7 @@ from rooda.config.locate import read_layers
 from rooda.config.notify_checks import check_notify
 from rooda.config.origin import Tier
 from rooda.config.problems import Problem, Severity, in_order
+from rooda.config.repository_values import explain
 from rooda.config.resolve import Values, resolve
 from rooda.config.settings import MAX_PROMPT_SIZE
 from rooda.config.validate import check_procedures, check_zero_counts, unknown_procedure
@@ -52,10 +53,17 @@ def inspect(
     problems += check_zero_counts(layers, procedure)
     values = resolve(layers, procedure)
     problems += check_notify(values)
+    problems += _refused(layers, [procedure] if procedure else ["", *layers.procedure_names()])
     problems += _prompts(layers)
     problems += _commands(layers, world)
     fleet = resolve_fleet(world, layers, {}, problems)
     return Inspection(layers, values, fleet, tuple(in_order(IN_FILES.problems(problems))))
+
+
+def _refused(layers: Layers, procedures: Iterable[str]) -> Iterator[Problem]:
+    """Yield what the file of the work tree may not decide, each once."""
+    found = (explain(resolve(layers, name).refusals) for name in procedures)
+    yield from dict.fromkeys(problem for problems in found for problem in problems)
 
 
 def _prompts(layers: Layers) -> Iterator[Problem]:

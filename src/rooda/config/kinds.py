@@ -111,7 +111,7 @@ class Integer(Kind[int], frozen=True):
         return raw
 
     def from_text(self, text: str) -> int:
-        return self.check(int(text) if re.fullmatch(r"\s*[-+]?\d{1,30}\s*", text) else text)
+        return self.check(int(text.strip()) if re.fullmatch(r"\s*[-+]?\d{1,30}\s*", text) else text)
 
     def schema(self) -> Schema:
         return {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}

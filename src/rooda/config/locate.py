@@ -83,14 +83,26 @@ def _workspace(world: World, config: str | None, problems: list[Problem]) -> Lay
         return Layer(Tier.WORKSPACE)
     if config is not None:
         path = anchored(world.folder, config, world.home)
-        return _read(path, config, Tier.WORKSPACE, world, problems, required=True)
+        tree = tree_around(path.parent, world.folder)
+        return _read(path, config, Tier.WORKSPACE, world, problems, required=True, tree=tree)
     path = world.folder / CONFIG_NAME
     if not os.path.lexists(path):
         path = file_above(world) or path
     if not os.path.lexists(path):
         problems += _around(world)
     shown = os.path.relpath(path, world.folder)
-    return _read(path, shown, Tier.WORKSPACE, world, problems, required=False)
+    tree = work_tree(path.parent)
+    return _read(path, shown, Tier.WORKSPACE, world, problems, required=False, tree=tree)
+
+
+def tree_around(place: Path, folder: Path) -> Path | None:
+    """Return the work tree of a config file in `place`; None if the work is not in that tree.
+
+    A nested repository and the one around it belong together: an agent may have made the inner one.
+    """
+    tree, here = work_tree(place), work_tree(folder)
+    is_around = here.is_relative_to(tree) and has_repository(tree)
+    return tree if is_around or tree.is_relative_to(here) else None
 
 
 def _around(world: World) -> list[Problem]:
@@ -124,7 +136,14 @@ def read_global(world: World, problems: list[Problem]) -> Layer:
 
 
 def _read(
-    path: Path, shown: str, tier: Tier, world: World, problems: list[Problem], *, required: bool
+    path: Path,
+    shown: str,
+    tier: Tier,
+    world: World,
+    problems: list[Problem],
+    *,
+    required: bool,
+    tree: Path | None = None,
 ) -> Layer:
     try:
         data = read_named(path, LARGEST_FILE + 1)
@@ -141,7 +160,7 @@ def _read(
         reason = getattr(error, "strerror", None) or str(error)
         problems.append(Problem(f"can't be read: {reason}", "Check its path and mode", file=shown))
         return Layer(tier)
-    layer, found = _parse(tier, data, shown, path.parent, home=world.home)
+    layer, found = _parse(tier, data, shown, path.parent, home=world.home, tree=tree)
     problems += found
     return layer
 
@@ -177,7 +196,8 @@ def _parse(
     *,
     source: str = "",
     home: Path | None = None,
+    tree: Path | None = None,
 ) -> tuple[Layer, list[Problem]]:
     from rooda.config import file_reader  # noqa: PLC0415 - YAML is slow to load, and completion does not need it
 
-    return file_reader.read(file_reader.ConfigFile(tier, data, shown, folder, source, home))
+    return file_reader.read(file_reader.ConfigFile(tier, data, shown, folder, source, home, tree))

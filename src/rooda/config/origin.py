@@ -1,6 +1,7 @@
 """Where a value came from."""
 
 from enum import IntEnum
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -32,23 +33,36 @@ _LABELS = {
 
 
 class Origin(Struct, frozen=True):
-    """A tier and what the value is called there: a file, a variable, a flag, a preset."""
+    """A tier and what the value is called there: a file, a variable, a flag, a preset.
+
+    `tree` is the work tree that the file belongs to, if others than the user write that file.
+    `note` says why another value does not count.
+    """
 
     tier: Tier
     source: str = ""
     line: int | None = None
+    tree: Path | None = None
+    note: str = ""
 
     def __str__(self) -> str:
         """Return tier and source, as the dry run shows them: `workspace: ./rooda-config.yml`."""
+        return self._with_note(self._place)
+
+    @property
+    def exact(self) -> str:
+        """The same with the line: `workspace: ./rooda-config.yml:12`."""
+        return self._with_note(f"{self._place}:{self.line}" if self.line else self._place)
+
+    @property
+    def _place(self) -> str:
         if not self.source:
             return self.tier.label
         is_bare_file = self.line is not None and not self.source.startswith(("/", "~", "."))
         return f"{self.tier.label}: {'./' if is_bare_file else ''}{self.source}"
 
-    @property
-    def exact(self) -> str:
-        """The same with the line: `workspace: ./rooda-config.yml:12`."""
-        return f"{self}:{self.line}" if self.line else str(self)
+    def _with_note(self, place: str) -> str:
+        return f"{place}; {self.note}" if self.note else place
 
 
 BUILTIN = Origin(Tier.BUILTIN)

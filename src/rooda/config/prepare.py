@@ -38,8 +38,14 @@ from rooda.config.plan import CurrentTask, FixedTask, Plan, PromptTemplate, Task
 from rooda.config.problems import Problem, Severity, errors, in_order
 from rooda.config.prompting import choose_contexts, choose_file, choose_phases
 from rooda.config.publish_checks import check_publishing
+from rooda.config.repository_values import explain
 from rooda.config.resolve import Values, resolve
-from rooda.config.sandbox_checks import find_sandbox
+from rooda.config.sandbox_checks import (
+    check_paths,
+    find_sandbox,
+    variables_held_inside,
+    variables_of_file,
+)
 from rooda.config.setting import UNSET
 from rooda.config.settings import (
     AI_CMD_FALLBACKS,
@@ -97,7 +103,8 @@ class RunRequest(Struct, frozen=True):
 
     `flags` is `{setting key: (flag as written, text)}`. `commands` are the names that
     `rooda NAME` takes as commands. The prompt `file` replaces the phases, `own` replaces rooda's
-    config files and procedures. An earlier run continues if `resumed` is true.
+    config files and procedures. An earlier run continues if `resumed` is true; a preview (the dry
+    run) starts nothing.
     """
 
     procedure: str = ""
@@ -109,6 +116,7 @@ class RunRequest(Struct, frozen=True):
     file: str | None = None
     own: OwnFiles | None = None
     resumed: bool = False
+    is_preview: bool = False
 
     @property
     def name(self) -> str:
@@ -163,10 +171,8 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     root = world.folder if own is None else own.root
     workspace, project = world.workspace(root), world.project(root)
     working_dir = Path(values[WORKING_DIR] or root)
-    # Neither agents nor hooks send messages for the user: they get no addresses of services.
-    own_variables: Mapping[str, str | None] = values[ENV]
-    environ = with_changes(world.environ, {NOTIFY_URLS.variable: None, **own_variables})
-    tools = Tools(environ, [workspace, *([project] if project else []), working_dir])
+    environ, environ_outside = _environments(values, world, is_preview=request.is_preview)
+    tools = Tools(environ_outside, [workspace, *([project] if project else []), working_dir])
     command, agents = _agents(layers, values, request, root, problems)
     checks = _config_above(layers, request)
     checks += [check_program(one.argv, one.command, working_dir, environ) for one in agents]
@@ -196,7 +202,7 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     problems += check_branch(values, working_dir, tools, resumed=request.resumed)
     folders = (root, workspace, *([project] if project else []))
     sandbox = find_sandbox(values, world, working_dir, folders, tools)
-    problems += sandbox.problems
+    problems += [*sandbox.problems, *check_paths(values, agents, phases.values(), working_dir)]
     checks.append(sandbox.check)
 
     plan = None
@@ -234,6 +240,20 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     )
 
 
+def _environments(
+    values: Values, world: World, *, is_preview: bool
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the variables of the agent, and those of rooda's own programs.
+
+    Neither agents nor hooks send messages for the user: they get no addresses of services.
+    """
+    own_variables: Mapping[str, str | None] = values[ENV]
+    given = {NOTIFY_URLS.variable: None, **own_variables}
+    held_inside = variables_of_file(values) if is_preview else variables_held_inside(values)
+    outside = {name: value for name, value in given.items() if name not in held_inside}
+    return with_changes(world.environ, given), with_changes(world.environ, outside)
+
+
 def _flags(request: RunRequest) -> Mapping[str, tuple[str, str]]:
     """Return the flags; a task file for a prompt file also says when the work is done."""
     flag, name = request.flags.get(TASKS.key, ("", UNSET))
@@ -264,6 +284,7 @@ def _check_values(layers: Layers, values: Values, request: RunRequest) -> Iterat
     yield from check_signal_words(values)
     yield from warn_of_iterations(layers.cli, values)
     yield from check_notify(values)
+    yield from explain(values.refusals)
 
 
 def _has_prompt(

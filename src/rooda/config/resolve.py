@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from rooda.config.layers import ConfigLevel, Layers, Scope, Valued
 from rooda.config.origin import BUILTIN, Origin
+from rooda.config.repository_values import Refusal, admit
 from rooda.config.setting import Setting
 from rooda.config.settings import (
     ITERATION_MODE,
@@ -38,8 +39,12 @@ class Iterations(Struct, frozen=True):
 class Values:
     """The values of the settings, each with its origin: `values[FAILURE_THRESHOLD]`."""
 
-    def __init__(self, held: Mapping[str, Valued] | None = None) -> None:
+    def __init__(
+        self, held: Mapping[str, Valued] | None = None, refusals: Iterable[Refusal] = ()
+    ) -> None:
+        """`refusals` are the values that do not count, for the sake of the sandbox."""
         self._held = dict(held or {})
+        self.refusals = tuple(refusals)
 
     def __getitem__(self, setting: Setting[T]) -> T:
         held = self._held.get(setting.key)
@@ -51,7 +56,9 @@ class Values:
     def origin(self, setting: Setting[Any]) -> Origin:
         """Return the origin of the value."""
         held = self._held.get(setting.key)
-        return BUILTIN if held is None else held.origin
+        origin = BUILTIN if held is None else held.origin
+        notes = [one.note for one in self.refusals if one.setting is setting]
+        return replace(origin, note="; ".join(notes)) if notes else origin
 
     def parts(self, setting: Setting[Any]) -> Mapping[str, Origin]:
         """Return the origin of the value of each name in a map."""
@@ -75,14 +82,16 @@ class Values:
 
 def resolve(layers: Layers, procedure: str = "") -> Values:
     """Return the strongest value of every setting, for a procedure or for the loop."""
-    levels = layers.levels(procedure)
+    admitted = admit(layers.levels(procedure))
+    levels = admitted.levels
     held: dict[str, Valued] = {}
     for setting in SETTINGS:
         given = [valued for level in levels if (valued := level.get(setting.key)) is not None]
         if given:
             held[setting.key] = _merged(given) if isinstance(setting.kind, TextMap) else given[0]
     zero_means_unlimited = Values(held)[ZERO_MEANS_UNLIMITED]
-    return Values(held | _iterations(levels, zero_means_unlimited=zero_means_unlimited))
+    iterations = _iterations(levels, zero_means_unlimited=zero_means_unlimited)
+    return Values(held | iterations, admitted.refusals)
 
 
 def _merged(given: Iterable[Valued]) -> Valued:

@@ -5,15 +5,18 @@ A run without a sandbox does not load `rooda.sandbox`.
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from rooda.config.checks import Check
-from rooda.config.origin import Tier
+from rooda.config.command import Agent
+from rooda.config.layers import PhaseValue
+from rooda.config.origin import Origin, Tier
 from rooda.config.problems import Problem, Severity
+from rooda.config.repository_values import HOW_TO_TRUST, is_in
 from rooda.config.resolve import Values
 from rooda.config.sensitive import without_secret_values
 from rooda.config.setting import Setting
@@ -26,11 +29,15 @@ from rooda.config.settings import (
     SANDBOX_KIND,
     SANDBOX_NETWORK,
     SANDBOX_READABLE,
+    SANDBOX_TRUST,
     SANDBOX_WRITABLE,
+    TASKS,
     WORKING_DIR,
 )
 from rooda.config.world import World
 from rooda.files.sight import Sight, leads_out
+from rooda.prompts.parts import FilePart
+from rooda.text.paths import file_mode
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import work_tree
@@ -58,6 +65,24 @@ class SandboxFound(Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
 
 
+def variables_held_inside(values: Values) -> frozenset[str]:
+    """Return the variables that programs outside of the sandbox do not get.
+
+    The file of a work tree sets them, and git, ssh and the loader run what some of them name.
+    """
+    if values[SANDBOX_KIND] == "none" or values[SANDBOX_TRUST]:
+        return frozenset()
+    return variables_of_file(values)
+
+
+def variables_of_file(values: Values) -> frozenset[str]:
+    """Return the variables that the file of a work tree sets, which commands that only read ignore.
+
+    Otherwise git or an agent that is asked for its version could run a program of the work tree.
+    """
+    return frozenset(name for name, at in values.parts(ENV).items() if at.tree is not None)
+
+
 def find_sandbox(
     values: Values, world: World, working_dir: Path, folders: tuple[Path, ...], tools: Tools
 ) -> SandboxFound:
@@ -70,6 +95,7 @@ def find_sandbox(
     from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind, SandboxPlan  # noqa: PLC0415
 
     given: Mapping[str, str | None] = values[ENV]
+    held_inside = variables_held_inside(values)
     problems = [
         *_check_values(values, working_dir, tools),
         *_check_links(values, working_dir, work_tree(world.folder)),
@@ -93,10 +119,53 @@ def find_sandbox(
         real_readable=tuple(Path(path).resolve() for path in values[SANDBOX_READABLE]),
         real_writable=tuple(Path(path).resolve() for path in values[SANDBOX_WRITABLE]),
         env=values[SANDBOX_ENV],
-        given=tuple(given),
+        given=tuple(name for name in given if name not in held_inside),
+        held_inside=held_inside,
         command=words,
     )
     return SandboxFound(plan, check, (*problems, *_check_plan(plan, values)))
+
+
+def check_paths(
+    values: Values, agents: Iterable[Agent], phases: Iterable[PhaseValue], working_dir: Path
+) -> Iterator[Problem]:
+    """Yield what the file of a work tree names outside of that tree, which would open the sandbox.
+
+    That is the working folder, what rooda reads into the prompt, and files of the agent's command.
+    """
+    if values[SANDBOX_KIND] == "none" or values[SANDBOX_TRUST]:
+        return
+    for row in (WORKING_DIR, TASKS):
+        tree, name = values.origin(row).tree, values[row]
+        if tree is not None and name is not None and not is_in(tree, name):
+            yield _outside(values.origin(row), values.field(row), name)
+    for value in phases:
+        tree = value.origin.tree
+        for source in (part.source for part in value.parts):
+            if tree is not None and isinstance(source, FilePart) and not is_in(tree, source.path):
+                yield _outside(value.origin, value.field, str(source.path))
+    if values[SANDBOX_KIND] == "bwrap":
+        for agent in agents:
+            yield from _check_words(agent, working_dir)
+
+
+def _check_words(agent: Agent, working_dir: Path) -> Iterator[Problem]:
+    """Yield the files on the command line of an agent that the sandbox would show for it."""
+    from rooda.sandbox.home import is_in_toolchain  # noqa: PLC0415 - see above
+    from rooda.sandbox.system_mounts import is_shown  # noqa: PLC0415
+
+    command, home = agent.command, Path.home()
+    tree = command.written.tree
+    for word in agent.argv if tree is not None else ():
+        path = Path(os.path.normpath(working_dir / word))
+        known = is_shown(Path(os.path.realpath(path))) or is_in_toolchain(path, home)
+        if "/" in word and file_mode(path) and not (known or path.is_dir() or is_in(tree, path)):
+            yield _outside(command.written, command.field, str(path))
+
+
+def _outside(origin: Origin, field: str, path: str) -> Problem:
+    text = f"{path} is outside of the work tree, and others than you can write this file"
+    return Problem.at(origin, field, text, HOW_TO_TRUST, title=TITLE)
 
 
 def _described(values: Values) -> str:

@@ -157,6 +157,10 @@ SANDBOX_COMMAND = optional("sandbox.command", TemplateText(SANDBOX_NAMES), None,
     "Words to put before a command with sandbox command, with {workspace}, {cwd} and {home} (a "
     "private home folder)", placeholder="CMD")
 
+SANDBOX_TRUST = setting("sandbox.trust", Boolean(), OFF, SANDBOX,
+    "Let the rooda-config.yml of a work tree open the sandbox, and name commands and files outside "
+    "of it; has no effect in that file itself")
+
 # -- verify and git ----------------------------------------------------------------------------
 
 VERIFY_COMMAND = optional("verify.command", ShellCommand(), None, GIT,

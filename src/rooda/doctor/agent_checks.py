@@ -138,11 +138,11 @@ def _program(agent: Agent, context: DoctorContext) -> ProgramPath:
 
 
 def _version_environ(agent: Agent, context: DoctorContext) -> dict[str, str]:
-    """Return the agent's environment, with a PATH that excludes the work tree.
+    """Return an environment of the agent that names nothing in the work tree.
 
-    Otherwise a script could run an interpreter that an agent put into the work tree.
+    Otherwise a script could run an interpreter, or load a library, that an agent put there.
     """
-    return {**context.environ_of(agent), "PATH": context.tools.path}
+    return {**context.environ_outside(agent), "PATH": context.tools.path}
 
 
 def _examination(

@@ -13,6 +13,7 @@ from rooda.config.layers import Alias, Layers
 from rooda.config.locate import read_layers
 from rooda.config.problems import Problem
 from rooda.config.resolve import Values, resolve
+from rooda.config.sandbox_checks import variables_of_file
 from rooda.config.settings import AI_CMD_FALLBACKS, ENV, SANDBOX_KIND, WORKING_DIR
 from rooda.config.world import World, with_changes
 from rooda.workspace.tools import Tools
@@ -32,7 +33,8 @@ class DoctorOptions(Struct, frozen=True):
 class DoctorContext(Struct, frozen=True):
     """The input of the checks: the configuration, and the folder and environment of an agent.
 
-    `values` are the settings of the loop. `environ` is the environment with the changes of `env`.
+    `values` are the settings of the loop. `environ` is the environment with the changes of `env`;
+    `tools` have it without those of the work tree's file.
     """
 
     world: World
@@ -52,7 +54,10 @@ class DoctorContext(Struct, frozen=True):
         environ = with_changes(world.environ, added)
         chosen = values[WORKING_DIR]
         working_dir = Path(chosen) if chosen else world.folder
-        tools = Tools(environ, [world.workspace(), world.folder, working_dir])
+        of_file = variables_of_file(values)
+        of_user = {name: value for name, value in added.items() if name not in of_file}
+        folders = [world.workspace(), world.folder, working_dir]
+        tools = Tools(with_changes(world.environ, of_user), folders)
         return cls(world, layers, values, environ, working_dir, tools, os.geteuid() == 0)
 
     def environ_of(self, agent: Agent) -> dict[str, str]:
@@ -61,6 +66,12 @@ class DoctorContext(Struct, frozen=True):
         environ = with_changes(passed, variables(agent.argv))
         has_sandbox = self.values[SANDBOX_KIND] != SANDBOX_KIND.default
         return {**environ, **agent.program.adapter.needs.environ} if has_sandbox else environ
+
+    def environ_outside(self, agent: Agent) -> dict[str, str]:
+        """Return the same without what the file of the work tree sets."""
+        environ = passed_on(agent.program.adapter.facts, self.tools.environ, self._own_variables)
+        is_of_user = agent.command.written.tree is None
+        return with_changes(environ, variables(agent.argv) if is_of_user else {})
 
     def dropped(self, agent: Agent) -> tuple[str, ...]:
         """Return the variables that rooda does not pass on to the agent."""
@@ -110,7 +121,8 @@ def _alias_command(layers: Layers, name: str) -> AgentCommand:
     defined = layers.aliases()[name]
     alias: Alias = defined.value
     origin = defined.origin
-    return AgentCommand(alias.command, str(origin), origin, defined.field, alias.adapter, name)
+    known = alias.adapter, name, origin
+    return AgentCommand(alias.command, str(origin), origin, defined.field, *known)
 
 
 def _chosen_commands(layers: Layers) -> Iterator[AgentCommand]:

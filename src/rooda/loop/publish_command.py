@@ -42,7 +42,7 @@ def _command(plan: Plan, services: Services, number: int, commit: str | None) ->
         what="publish",
         argv=services.tools.shell(command),
         cwd=plan.working_dir,
-        environ={**plan.environ, **about},
+        environ={**services.tools.environ, **about},
         timeout=plan.values[GIT_PUBLISH_TIMEOUT],
         kill_grace=plan.values[KILL_GRACE],
         closing=True,

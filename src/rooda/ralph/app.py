@@ -138,7 +138,9 @@ def _run(session: CliContext, mode: str, parameters: Mapping[str, Any]) -> int:
     limits = {StopRule.MAX_ITERATIONS: "--max-iterations"} if "maximum" in parameters else {}
     then = "ralph build" if mode == "plan" else ""
     front = Front(f"ralph {mode}", f"ralph {mode} --resume={{run}}", limits, then)
-    prepared = prepare_ralph(args, world, resumed=taken_up is not None)
+    prepared = prepare_ralph(
+        args, world, resumed=taken_up is not None, is_preview=parameters["dry_run"]
+    )
     if parameters["dry_run"]:
         from rooda.console.preview import show_dry_run
 

@@ -15,6 +15,7 @@ from rooda.agents.registry import COMMANDS
 from rooda.config.flag_names import FlagNames
 from rooda.config.kinds import WrongValue
 from rooda.config.layers import Layer, Valued
+from rooda.config.locate import tree_around
 from rooda.config.origin import Origin, Tier
 from rooda.config.prepare import OwnFiles, Prepared, RunRequest, prepare
 from rooda.config.problems import Problem, Severity
@@ -74,10 +75,12 @@ class RalphArgs(Struct, frozen=True):
     known: frozenset[str] = frozenset()  # the flags of the command
 
 
-def prepare_ralph(args: RalphArgs, world: World, *, resumed: bool = False) -> Prepared:
+def prepare_ralph(
+    args: RalphArgs, world: World, *, resumed: bool = False, is_preview: bool = False
+) -> Prepared:
     """Return the plan of a run of ralph, and everything that is wrong with it."""
     request = RalphFiles(args, world).request()
-    prepared = prepare(replace(request, resumed=resumed), world)
+    prepared = prepare(replace(request, resumed=resumed, is_preview=is_preview), world)
     plan = prepared.plan
     if plan is not None and args.mode == "build" and plan.values[VERIFY_COMMAND] is None:
         plan = replace(plan, notes=(("Tests", "none found"),))
@@ -92,9 +95,10 @@ class RalphFiles:
         self._world = world
         self.problems: list[Problem] = []
         self._home = Home.find(world.folder, world.record)
-        path = self._home.config
+        path, self._tree = self._home.config, tree_around(self._home.project, world.folder)
         if args.config is not None:
             path = anchored(world.folder, args.config, world.home)
+            self._tree = tree_around(path.parent, world.folder)
         self._shown = shown_from(world.folder, path, world.home)
         self._config = self._read_config(path)
         self.root = self._project_root()
@@ -216,11 +220,11 @@ class RalphFiles:
         values: dict[str, Valued] = {}
 
         def put(setting: Setting[Any], value: object, name: str = "") -> None:
-            origin = Origin(Tier.WORKSPACE, self._shown, config.lines.get(name))
+            origin = Origin(Tier.WORKSPACE, self._shown, config.lines.get(name), self._tree)
             values[setting.key] = Valued(value, origin, name or setting.field)
 
         put(PRESET, "ralph")
-        put(WORKING_DIR, str(self.root))
+        put(WORKING_DIR, str(self.root), "PROJECT_ROOT")
         put(SESSION_LOG, str(self._home.session_log(datetime.now().astimezone())))
         for setting, value in self._agent():
             put(setting, value, "AGENT_CLI")

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import itertools
+import math
 import os
 import shlex
 import shutil
@@ -57,14 +58,16 @@ _T = TypeVar("_T")
 # While rooda replaces the file, a query may find half of each: then it tries again.
 _LOOKS, _PAUSE = 3, 0.05
 _MOST_NAMED = 5
-_PAGE = 20  # rows of one query
+_PAGE = 100  # rows of one query
 _SHORT = 0.3  # seconds that a view waits for a file that another program has locked
 _LONGEST_QUESTION = 5.0  # seconds of the CPU; a million rows take one
 _LONGEST_ROW = 64 * 1024 * 1024  # bytes
-_MOST_READ = 256 * 1024 * 1024  # characters of the rows of one question
+_MOST_READ = 128 * 1024 * 1024  # characters of the rows of one question
 MOST_RUNS = 1000  # without a limit; each one takes about a millisecond
-_MOST_ITERATIONS = 100_000
+MOST_ITERATIONS = 30_000  # of one run; they take about ten seconds and 130 MB
+_LONGEST_VIEW = 4.0  # seconds of the CPU for the iterations of a run, in a view that stays open
 _RUN_BY_NAME = [f"{select} WHERE run = ?" for select in (SELECT_RUNS, SELECT_RUN_COLUMNS)]
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _REFUSED = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
@@ -82,12 +85,15 @@ class RecordReader:
         steps: Steps = STEPS,
         mask: Callable[[Any], Any] | None = None,
         patience: float = PATIENCE,
+        longest: float = math.inf,
     ) -> None:
         """`mask` removes the secrets from a row, for a view. For `patience` see `connect`.
 
-        Without `mask`, rows are as they were written: they can have control codes.
+        Without `mask`, rows are as they were written: they can have control codes. `longest` is how
+        many seconds of the CPU the iterations of a run may take.
         """
         self._patience = patience
+        self._longest = longest
         self._path = workspace / STATE_FOLDER / NAME
         self._is_alive = is_alive or (lambda row: is_run_alive(row, workspace))
         self._steps = steps
@@ -97,9 +103,9 @@ class RecordReader:
     def for_view(cls, workspace: Path, mask: Callable[[Any], Any]) -> "RecordReader":
         """A reader for a view that stays open, or that a run waits for.
 
-        An agent can keep the file of its run locked; the other runs are shown meanwhile.
+        An agent can lock the file of its run, or fill it; the other runs are shown meanwhile.
         """
-        return cls(workspace, mask=mask, patience=_SHORT)
+        return cls(workspace, mask=mask, patience=_SHORT, longest=_LONGEST_VIEW)
 
     def runs(
         self,
@@ -189,13 +195,17 @@ class RecordReader:
         # The run comes first: once it has ended, its iterations don't change any more.
         is_running = any(row.status == RUNNING for row in self._rows("run = ?", [stored(run)]))
         select = f"FROM iterations WHERE {condition} ORDER BY number, attempt LIMIT ? OFFSET ?"
+        if self._ask(
+            functools.partial(_places, select=select, asked=[*values, 1, MOST_ITERATIONS])
+        ):
+            raise self._refused(f"run {run} has more than {MOST_ITERATIONS} iterations")
+        end = time.thread_time() + self._longest
         offset = 0
         while True:
-            asked = [*values, page if page > 0 else _MOST_ITERATIONS + 1, offset]
+            asked = [*values, page if page > 0 else MOST_ITERATIONS, offset]
             found = self._ask(functools.partial(_iteration_list, select=select, asked=asked))
-            if offset + len(found) > _MOST_ITERATIONS:
-                reason = f"run {run} has more than {_MOST_ITERATIONS} iterations"
-                raise StoreError(_unreadable(Broken(reason), self._path))
+            if time.thread_time() > end:
+                raise self._refused(f"the iterations of run {run} take too long")
             for row in map(iteration_row, found):
                 if row is not None:
                     shown: IterationRow = self._mask(row)
@@ -203,6 +213,9 @@ class RecordReader:
             offset += len(found)
             if len(found) != page:
                 return
+
+    def _refused(self, reason: str) -> StoreError:
+        return StoreError(_unreadable(Broken(reason), self._path))
 
     def headlines(self, runs: Iterable[str]) -> dict[str, str]:
         """The headline of the last good iteration of each of these runs that has one."""
@@ -270,16 +283,19 @@ class RecordReader:
 
     def _ask(self, question: Callable[[sqlite3.Connection], list[_T]]) -> list[_T]:
         """The answer, which is nothing where there is no record."""
-        looks = 0
+        looks, patient_until = 0, time.monotonic() + self._patience
         while True:
             looks += 1
             try:
-                with opened(self._path, self._steps, self._patience) as connection:
+                with opened(self._path, self._steps, min(_SHORT, self._patience)) as connection:
                     return question(connection)
             except FileNotFoundError:
                 return []
             except (OSError, sqlite3.Error) as error:
-                if looks == _LOOKS or _is_interrupt(error):
+                code = _code_of(error)
+                # While SQLite waits for a lock, Python handles no signal: so each wait is short.
+                is_final = time.monotonic() > patient_until if code in _LOCKED else looks >= _LOOKS
+                if is_final or code == sqlite3.SQLITE_INTERRUPT:
                     raise StoreError(_unreadable(error, self._path)) from None
             time.sleep(_PAUSE)
 
@@ -292,8 +308,8 @@ def _cleaned(mask: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda row: mask(for_terminal(row))
 
 
-def _is_interrupt(error: Exception) -> bool:
-    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT
+def _code_of(error: Exception) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 def _run_values(
@@ -309,6 +325,12 @@ def _iteration_values(
     """Yield the iterations that a query finds; the query begins with FROM."""
     selects = (SELECT_ITERATIONS, SELECT_ITERATION_COLUMNS)
     return _values(connection, f"SELECT rowid {select}", asked, selects)
+
+
+def _places(
+    connection: sqlite3.Connection, select: str, asked: Sequence[Value]
+) -> list[tuple[Value]]:
+    return connection.execute(f"SELECT rowid {select}", asked).fetchall()
 
 
 def _iteration_list(
@@ -375,7 +397,7 @@ def _unreadable(error: Exception, file: Path) -> str:
         advice = f"chmod -R u+rwX {shlex.quote(str(file.parent))}"
         return f"`{SHOWN}` can't be read (Permission denied); allow it with `{advice}`"
     reason = (isinstance(error, OSError) and error.strerror) or str(error)
-    if _is_interrupt(error):
+    if _code_of(error) == sqlite3.SQLITE_INTERRUPT:
         reason = "a query takes too long"
     name = shlex.quote(str(file))
     return (

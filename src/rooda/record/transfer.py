@@ -20,7 +20,7 @@ from rooda.config.configured_env import configured_env
 from rooda.config.sensitive import without_secret_values
 from rooda.config.world import this_world
 from rooda.record.given_flags import GivenFlags
-from rooda.record.record_reader import RecordReader
+from rooda.record.record_reader import MOST_ITERATIONS, RecordReader
 from rooda.record.rows import (
     INTERRUPTED,
     RUNNING,
@@ -53,7 +53,6 @@ from rooda.workspace.user_notes import (
 FORMAT, VERSION = "rooda-run", 1
 LARGEST: Final = 32 * 1024 * 1024  # bytes of a document
 _LARGEST_LIST: Final = 8 * 1024 * 1024  # bytes of the list of untracked files
-_MOST_ITERATIONS: Final = 100_000
 _ENDS = ("success", "max-iters", "aborted", INTERRUPTED)
 # What names a process, a machine or a place: it means nothing elsewhere.
 _PRIVATE: Mapping[str, Any] = {
@@ -270,8 +269,8 @@ def _run(values: list[Any]) -> RunRow:
 
 def _iterations(document: _Document, run: str) -> tuple[IterationRow, ...]:
     """Return the rows of all attempts. Raises TransferError."""
-    if len(document.iterations) > _MOST_ITERATIONS:
-        raise TransferError(f"the run has more than {_MOST_ITERATIONS} attempts")
+    if len(document.iterations) > MOST_ITERATIONS:
+        raise TransferError(f"the run has more than {MOST_ITERATIONS} attempts")
     rows = []
     for values in document.iterations:
         row = iteration_row(_stored(values, IterationRow))

@@ -43,6 +43,14 @@ def inside(
     return {**passed, **needs.environ}
 
 
+def of_loader(environ: Mapping[str, str]) -> list[str]:
+    """Return the variables with which bubblewrap itself would load code, before it shuts anything.
+
+    They can name files of the work tree.
+    """
+    return [name for name in environ if name.startswith("LD_") or name == "GLIBC_TUNABLES"]
+
+
 def with_git_settings(
     environ: Mapping[str, str], settings: Iterable[tuple[str, str]]
 ) -> dict[str, str]:

@@ -84,6 +84,11 @@ def show_toolchains(mounts: Mounts, home: Path, environ: Mapping[str, str]) -> N
             mounts.read_only(real, place)
 
 
+def is_in_toolchain(path: Path, home: Path) -> bool:
+    """Return whether a program is in one of the folders below HOME that every sandbox shows."""
+    return any(path.is_relative_to(home / name) for name in _TOOLCHAINS)
+
+
 def places_of_program(found: Path, home: Path, tree: Path) -> Iterator[Path]:
     """Yield the folders of a program: where it was found, and where its links lead to."""
     for path in dict.fromkeys(_links_to(found)):

@@ -11,7 +11,7 @@ from rooda.agents.containment import CERTIFICATE_VARIABLES, SandboxNeeds
 from rooda.files.sight import Sight, leads_out
 from rooda.process.request import Wrapped
 from rooda.sandbox.checks import check_plan
-from rooda.sandbox.environment import inside, with_git_settings
+from rooda.sandbox.environment import inside, of_loader, with_git_settings
 from rooda.sandbox.git_mounts import GitMounts
 from rooda.sandbox.home import (
     make_private_home,
@@ -98,6 +98,8 @@ class Sandbox:
             return Wrapped((), (*self._prefix(cwd, copy), *argv), git)
         git |= {"HOME": str(plan.home), "XDG_RUNTIME_DIR": f"/run/user/{os.getuid()}"}
         words = self._bwrap(argv, Path(os.path.realpath(cwd)), git, needs, copy)
+        for name in of_loader(git):
+            words += ("--setenv", name, git.pop(name))
         return Wrapped((find_bwrap(plan.tools), *words, "--"), tuple(argv), git)
 
     def _prefix(self, cwd: Path, copy: Path | None) -> Iterator[str]:
@@ -120,11 +122,12 @@ class Sandbox:
             mounts.add("--unshare-net")
         show_system(mounts)
         mounts.writable(self.home, plan.home)
-        show_toolchains(mounts, plan.home, environ)
+        of_user = self._of_user(environ)
+        show_toolchains(mounts, plan.home, of_user)
         self._settings.show(mounts)
         self._show_needs(mounts, needs)
-        self._show_certificates(mounts, environ)
-        self._show_programs(mounts, argv, cwd, environ)
+        self._show_certificates(mounts, of_user)
+        self._show_programs(mounts, argv, cwd, of_user)
         for path in plan.readable:
             if not path.is_relative_to(plan.tree):
                 mounts.read_only(path)
@@ -137,6 +140,12 @@ class Sandbox:
         clear_places(self.home, plan.home, mounts.shown)
         mounts.add("--remount-ro", "/", "--chdir", str(cwd))
         return mounts.words
+
+    def _of_user(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables that may name folders to show: none of the work tree's file."""
+        held, outside = self.plan.held_inside, self.plan.outside
+        own = {name: value for name, value in environ.items() if name not in held}
+        return own | {name: outside[name] for name in held if name in outside}
 
     def _show_needs(self, mounts: Mounts, needs: SandboxNeeds) -> None:
         """Show the files of an agent CLI. A link of the user leads to the real file."""

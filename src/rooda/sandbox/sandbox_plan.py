@@ -39,7 +39,8 @@ class SandboxPlan(Struct, frozen=True):
 
     `tree` is the work tree, links resolved. `folders` are those below it that rooda and the agent
     work in: config files are looked for there and in the folders above. `outside` is the
-    environment that rooda was started with, `given` the names that the setting `env` sets, `env`
+    environment that rooda was started with, `given` the names that the user's setting `env` sets,
+    `held_inside` those that the file of the work tree sets: they decide nothing outside. `env` are
     names (with *) of other variables that pass in. `real_readable` and `real_writable` are where
     these folders led when the run started: the user may name a folder by a link. `command`
     is a prefix, with names in braces.
@@ -58,6 +59,7 @@ class SandboxPlan(Struct, frozen=True):
     real_writable: tuple[Path, ...] = ()
     env: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
+    held_inside: frozenset[str] = frozenset()
     command: tuple[str, ...] = ()
 
     def sight(self, workspace: Path) -> Sight:

@@ -72,6 +72,7 @@ def _objects(settings: Iterable[Setting[Any]], values: Values) -> dict[str, dict
             "tier": (origin := values.origin(setting)).tier.label,
             "source": origin.source or None,
             "line": origin.line,
+            **({"note": origin.note} if origin.note else {}),
         }
         for setting in settings
     }

@@ -27,7 +27,7 @@ _PACE = 1.0  # seconds between two looks at the records, at least
 _OLDEST = 5.0  # seconds: the durations of runs at work grow
 _RARELY = 30.0
 _LONGEST = 5.0  # seconds for one record in one look; the other runs of it wait for the next look
-_SLOW = "its record takes long to read, so some of its runs are missing here"
+_SLOW = "its record takes long to read, or parts are broken: some of its runs are missing here"
 
 
 class RunCard(Struct, frozen=True):
@@ -68,9 +68,13 @@ class RunCards:
         self._sources = sources
         self._masker = sources.masker()
         self._kept: dict[tuple[str, str, str | None], RunCard] = {}
+        self._unreadable: dict[
+            tuple[str, str, str | None], object
+        ] = {}  # and the file's trace then
         self._cards: Sequence[RunCard] = ()
         self.troubles: Sequence[str] = ()  # the work trees whose record can't be read, and why
         self._spent: dict[Path, float] = {}  # seconds that the records took in this look
+        self._missing: dict[Path, None] = {}  # work trees with runs that could not be read
         self._seen: object = None
         self._at = 0.0
         self._lock = threading.Lock()  # two threads must not use the masker at once
@@ -87,11 +91,11 @@ class RunCards:
                     troubles.append(f"{tree}: {why}")
 
                 self._spent.clear()
+                self._missing.clear()
                 environ = self._sources.environ
                 runs = machine_runs(self._masker, environ, MOST, on_trouble=note)
                 self._cards = [card for card in map(self._card, runs) if card is not None]
-                slow = [tree for tree, spent in self._spent.items() if spent > _LONGEST]
-                self.troubles = [*troubles, *(f"{tree}: {_SLOW}" for tree in slow)]
+                self.troubles = [*troubles, *(f"{tree}: {_SLOW}" for tree in self._missing)]
             return self._cards
 
     def _is_outdated(self) -> bool:
@@ -106,11 +110,15 @@ class RunCards:
         found = self._kept.get(name)
         if found is None or found.status != run.row.status:
             spent = self._spent.setdefault(run.tree, 0.0)
-            if spent > _LONGEST:
+            trace = record_trace(run.tree / STATE_FOLDER / NAME)
+            if spent > _LONGEST or self._unreadable.get(name) == trace:
+                self._missing[run.tree] = None
                 return found
             began = time.monotonic()
             found = _read(run, self._masker)
             self._spent[run.tree] = spent + time.monotonic() - began
+            if found is None:
+                self._missing[run.tree], self._unreadable[name] = None, trace
             if found is not None and not found.is_at_work:
                 self._kept[name] = found
         return found

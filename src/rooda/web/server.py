@@ -20,24 +20,17 @@ from rooda.web.sources import Sources
 from rooda.web.threads import Threads
 
 HOST = "127.0.0.1"
-DEFAULT_PORT = 7660
+ANY_PORT = 0  # the kernel chooses one at random
 _BUFFER = 32 * 1024  # bytes that the kernel keeps for a client which does not read
 _LONGEST_HEADERS = 16 * 1024  # bytes
 
 
-def listen(port: int | None) -> socket.socket:
-    """Return a socket that listens on this port, or on the default port, else on a free one.
+def listen(port: int = ANY_PORT) -> socket.socket:
+    """Return a socket that listens on this port, or on a free one. Raises OSError.
 
-    Raises OSError.
+    A browser keeps scripts of a site by its port, and a server of an agent may have been on a known
+    one.
     """
-    if port is not None:
-        return _bound(port)
-    with contextlib.suppress(OSError):
-        return _bound(DEFAULT_PORT)
-    return _bound(0)
-
-
-def _bound(port: int) -> socket.socket:
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

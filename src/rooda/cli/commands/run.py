@@ -178,6 +178,7 @@ def _start(
         config=parameters["config"],
         commands=RESERVED,
         resumed=taken_up is not None,
+        is_preview=parameters["dry_run"],
     )
     prepared = prepare(request, _world(parameters) if taken_up is None else taken_up.world)
     if parameters["dry_run"]:

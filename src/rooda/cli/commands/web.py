@@ -21,10 +21,11 @@ _LARGEST_PORT = 65535
     "--port",
     type=click.IntRange(0, _LARGEST_PORT),
     metavar="PORT",
-    help="Listen on this port; 0: any free one [default: 7660, else a free one].",
+    default=0,
+    help="Listen on this port [default: a free one, chosen at random].",
 )
 @click.pass_obj
-def web(session: CliContext, /, *, port: int | None) -> int:
+def web(session: CliContext, /, *, port: int) -> int:
     """Show all runs of this machine in a browser: live, with iterations, diffs and reports.
 
     The page is read-only, and only for programs on this machine that know the address. It runs
@@ -58,9 +59,9 @@ def _report_fault(where: str, error: Exception) -> None:
     click.echo(f"Fault at {where}: {one_line(words)}", err=True)
 
 
-def _refused(error: OSError, port: int | None) -> InvalidInput:
+def _refused(error: OSError, port: int) -> InvalidInput:
     if error.errno == errno.EADDRINUSE:
         message = f"port {port} is in use by another program"
     else:
         message = f"rooda can't listen on port {port}: {error.strerror}"
-    return InvalidInput([Problem(message, "Choose another one with --port, or 0 for a free one")])
+    return InvalidInput([Problem(message, "Choose another one with --port, or leave it out")])
