@@ -46,6 +46,17 @@ while not os.path.exists("go"):
     time.sleep(0.01)
 print("<promise>SUCCESS</promise>")
 """
+CHANGES_BOTH = """
+import os, pathlib, time
+pathlib.Path("own.txt").write_text("of the agent\\n")
+pathlib.Path("agent.pid").write_text(str(os.getpid()))
+while not os.path.exists("go"):
+    time.sleep(0.05)
+with open("both.txt", "a") as file:
+    file.write("of the agent\\n")
+os.remove("go")
+os.remove("agent.pid")
+"""
 IGNORES = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
 NAMES = ("agent", "child", "daemon")
 
@@ -105,8 +116,9 @@ def test_what_the_user_changes_after_ctrl_z_stays_out_of_the_commit(
     workspace.write("README.md", "text\n")
     workspace.write("both.txt", "text\n")
     versioned(workspace)
-    body = "echo of the agent > own.txt; echo $$ > agent.pid; until test -e go; do sleep 0.05; done"
-    command = workspace.agent(f"{body}; echo of the agent >> both.txt; rm go agent.pid")
+    # Python starts no child here. A shell that is halted while it starts `sleep` (vfork) counts as
+    # waiting and not as stopped.
+    command = workspace.python_agent(CHANGES_BOTH)
     job.start(workspace, "work", "--ai-cmd", command, "-n", "1", "--commit")
     agent = nursery.pid("agent")
     job.press_ctrl_z()
