@@ -15,9 +15,10 @@ from rooda.process.leftovers import start_time
 from rooda.record.rows import RunRow
 from rooda.record.store import Store
 from rooda.text.masking import Masker
-from rooda.workspace.known_trees import remember_tree, tree_key
+from rooda.workspace.known_trees import remember_tree
 from rooda.workspace.lock_note import ProcessIdentity
 from rooda.workspace.state_folder import new_file
+from rooda.workspace.state_home import tree_key
 from support.record import EARLIER, RUN, a_run, an_iteration
 
 SECRET = "correct-horse-battery"

@@ -20,9 +20,10 @@ from rooda.web.hub import Hub
 from rooda.web.run_cards import RunCards
 from rooda.web.sources import Sources
 from rooda.web.threads import Threads
-from rooda.workspace.known_trees import remember_tree, tree_key
+from rooda.workspace.known_trees import remember_tree
 from rooda.workspace.lock_note import ProcessIdentity
 from rooda.workspace.state_folder import STDERR, STDOUT, new_file
+from rooda.workspace.state_home import tree_key
 from support.nights import RUN, STEP, at, iteration, night, results
 
 PORT = 7000

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from rooda.record.store import Store
-from rooda.workspace.known_trees import known_trees, remember_tree, tree_key
+from rooda.workspace.known_trees import known_trees, remember_tree
+from rooda.workspace.state_home import tree_key
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from rooda.record.given_variables import given_variables
 from rooda.record.record_reader import RecordReader
 from rooda.record.rows import RUNNING, NoRecord, RunRow, StoreError
 from rooda.text.masking import Masker
-from rooda.workspace.known_trees import known_trees, tree_key
+from rooda.workspace.known_trees import known_trees
+from rooda.workspace.state_home import tree_key
 
 MOST_RUNS = 200
 

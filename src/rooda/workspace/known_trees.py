@@ -5,7 +5,6 @@ two runs that start at the same moment do not disturb each other, and no agent i
 """
 
 import contextlib
-import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,14 +12,10 @@ from pathlib import Path
 from rooda.text.paths import state_home
 from rooda.text.plain_files import read_plain_file, replace_file
 from rooda.workspace.record_place import has_record
+from rooda.workspace.state_home import tree_key
 
 _FOLDER = "rooda/trees"
 _LONGEST_PATH = 8192  # bytes
-
-
-def tree_key(tree: Path) -> str:
-    """Return a short name for a work tree that is safe in an address and as the name of a file."""
-    return hashlib.sha256(os.fsencode(tree)).hexdigest()[:16]
 
 
 def remember_tree(tree: Path, environ: Mapping[str, str]) -> None:
