@@ -93,8 +93,7 @@ def _stall(state: State, limits: Limits) -> str | None:
 
 
 def _once(state: State, limits: Limits) -> str | None:
-    is_done = limits.once and state.iteration > 0 and state.last is not None and state.last.is_good
-    return "" if is_done else None
+    return "" if limits.once and state.last is not None and state.last.is_good else None
 
 
 def _max_iterations(state: State, limits: Limits) -> str | None:
