@@ -61,6 +61,20 @@ def test_changed_settings_fail_the_iteration_and_nothing_leaves_the_tree(work: G
 
 
 @pytest.mark.real
+def test_agent_that_deletes_the_repository_fails_and_the_user_reads_why(work: GitWork) -> None:
+    agent = work.agent(
+        "cat > prompt.txt; rm -rf .git 2> deleted; echo '<promise>SUCCESS</promise>'"
+    )
+    done = work.work(agent, "-n", "2", "--sandbox", "bwrap")
+    assert done.code == 2, done.err
+    first, second = work.record()
+    assert (first["status"], second["kind"]) == ("failed", "unsafe-tree")
+    assert first["reason"] == "the repository is damaged, because commits are missing: .git"
+    assert "ERROR: Nothing is committed or pushed: missing commits" in done.err
+    assert "The repository is damaged" in (work.path / "prompt.txt").read_text()
+
+
+@pytest.mark.real
 def test_without_a_sandbox_nothing_is_checked(work: GitWork) -> None:
     agent = work.agent("mkdir .claude; echo '{}' > .claude/settings.json; ln -s x .git/logs/new")
     work.work(agent, "-n", "1", "--commit")

@@ -73,6 +73,8 @@ HARMLESS = {
     "the same settings again": "cp lib/.claude/settings.json x; mv x lib/.claude/settings.json",
     "a file called config": "echo x > config; mkdir -p src; echo x > src/config",
     "housekeeping of git": "git gc -q; git pack-refs --all",
+    "a commit made again": "git -c core.hooksPath=/dev/null commit -q --amend -m again",
+    "a branch deleted": "git branch x; git branch -D x; git stash -q; git stash clear",
 }
 
 
@@ -358,6 +360,52 @@ def test_git_settings_are_compared_where_the_sandbox_does_not_protect_them(
     place = KEPT if action is Action.REMOVED else ""
     found = after(repo, script, protects_git=False)
     assert found == [Handled(finding, action, (f".git/{name}",), place)]
+
+
+FORGOTTEN = "git reflog expire --expire=now --all; git prune --expire=now"
+LOST = {
+    "the whole folder": ("rm -rf .git", ".git"),
+    "all objects": ("rm -rf .git/objects", ".git"),
+    "HEAD": ("echo x > .git/HEAD", ".git"),
+    "a pipe as HEAD": ("rm .git/HEAD; mkfifo .git/HEAD", ".git"),
+    "objects of a branch": ("rm -rf .git/objects/??", "refs/heads/main"),
+    "a tree": (
+        "rm -f $(git rev-parse HEAD^{tree} | sed 's,^..,.git/objects/&/,')",
+        "refs/heads/main",
+    ),
+    "a branch": (f"git branch -D old; {FORGOTTEN}", "refs/heads/old"),
+    "a tag": (f"git tag -d v1; {FORGOTTEN}", "refs/tags/v1"),
+    "the stash": (f"git stash clear; {FORGOTTEN}", "refs/stash"),
+}
+
+
+@pytest.mark.real(rows=1)
+@pytest.mark.parametrize("script,name", LOST.values(), ids=LOST.keys())
+def test_lost_commits_are_refused_until_they_are_back(
+    repo: Repo, tmp_path: Path, script: str, name: str
+) -> None:
+    repo.sh(
+        "for one in old v1; do git switch -q --detach main; echo $one > a.txt;"
+        "git -c core.hooksPath=/dev/null commit -qam $one; git branch $one; done;"
+        "git tag v1 v1; git branch -qD v1; git switch -q main; echo stash > a.txt; git stash -q"
+    )
+    shutil.copytree(repo.path / ".git", tmp_path / "kept", symlinks=True)
+    check = check_of(repo)
+    assert check.run(PLACE) == []
+    repo.sh(script)
+    (found,) = (one for one in check.run(PLACE) if one.finding is Finding.LOST_COMMITS)
+    assert found.action is Action.REFUSED
+    assert name in found.names
+    assert found == check.run(PLACE)[-1], "as long as they are not back"
+    shutil.rmtree(repo.path / ".git", ignore_errors=True)
+    shutil.copytree(tmp_path / "kept", repo.path / ".git", symlinks=True)
+    assert check.run(PLACE) == []
+
+
+@pytest.mark.real
+def test_commits_that_were_missing_before_are_no_finding(repo: Repo) -> None:
+    repo.sh("rm -rf .git/objects/??")
+    assert after(repo, "true") == []
 
 
 NESTED = {

@@ -166,9 +166,9 @@ class FailureKind(StrEnum):
     )
     UNSAFE_TREE = FailureRow(
         "unsafe-tree",
-        "the work tree has something that would act outside of the sandbox",
+        "the work tree has something that would act outside of the sandbox, or commits are missing",
         settings=("sandbox.kind",),
-        advice="Read the reason above; put the files back as they were at the start of the run",
+        advice="Read the reason above; put back what was there at the start of the run",
         has_output=False,
     )
     PUBLISH = FailureRow(

@@ -10,7 +10,7 @@ from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.services import Services
 from rooda.loop.tree_events import HardLinksFound, UnsafeTree
 from rooda.loop.verify import indented
-from rooda.sandbox.tree_findings import Action
+from rooda.sandbox.tree_findings import Action, Finding
 
 _MOST_NAMED = 100
 _TOLD = {
@@ -19,6 +19,9 @@ _TOLD = {
     Action.EXCLUDED: "rooda commits nothing of these folders",
     Action.REFUSED: "rooda committed and pushed nothing, because these must not change",
 }
+
+_LOST = "The repository is damaged: git no longer has the commits of these"
+_BRING_BACK = "Bring them back if you can, for example from a remote. Delete nothing in `.git`."
 
 
 def report_hard_links(services: Services) -> None:
@@ -57,11 +60,15 @@ def look(services: Services, number: int, place: str) -> list[UnsafeTree]:
 
 def _refusal(event: UnsafeTree) -> str:
     names = f": {event.names}" if event.names else ""
+    if event.finding is Finding.LOST_COMMITS:
+        return f"the repository is damaged, because commits are missing{names}"
     return f"the work tree has {event.finding.what} that are new or changed{names}"
 
 
 def _words(event: UnsafeTree) -> str:
     """Return words for the next prompt."""
     names = f":\n\n{indented(event.names)}\n\n" if event.names else ". "
+    if event.finding is Finding.LOST_COMMITS:
+        return f"{_LOST}{names}{_BRING_BACK}"
     why = f"They are {event.finding.what}, and {event.finding.danger}."
     return f"{_TOLD[event.action]}{names}{why} Do without them."

@@ -13,7 +13,7 @@ _DONE = {
 
 
 class UnsafeTree(Event, frozen=True):
-    """After programs ran in the sandbox, the tree has something that could act outside of it."""
+    """Programs in the sandbox left what could act outside of it, or git has lost commits."""
 
     level = LogLevel.WARN
     raised = (LogLevel.ERROR, "the iteration fails: nothing is committed or pushed")

@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from rooda.files.beneath import FOLDER, Above, Beneath, set_mode
+from rooda.sandbox.lost_commits import LostCommits
 from rooda.sandbox.tree_findings import Action, Finding, Found, compare
 from rooda.sandbox.tree_walk import Places, look, worktrees_of
 from rooda.workspace.git import Git, GitError
@@ -42,9 +43,14 @@ class TreeCheck:
     """
 
     def __init__(
-        self, workspace: Path, places: Places, is_over: Callable[[], bool] = lambda: False
+        self,
+        workspace: Path,
+        places: Places,
+        is_over: Callable[[], bool] = lambda: False,
+        commits: LostCommits | None = None,
     ) -> None:
         """Remember the tree as it is now. Everything that differs later is a finding."""
+        self._commits = commits
         self._workspace = workspace
         self._places = places
         self._is_over = is_over
@@ -76,7 +82,9 @@ class TreeCheck:
         top = pin.top if pin is not None else work_tree(folder)
         own = str(workspace.resolve() / STATE_FOLDER)
         places = Places(str(top), own, writes_git_settings=not protects_git)
+        commits = None
         if pin is not None:
+            commits = LostCommits(pin, tools)
             git_folder, shared = str(pin.git_dir), str(pin.common)
             places = Places(
                 top=str(top),
@@ -86,7 +94,7 @@ class TreeCheck:
                 hooks=tuple(_hook_folders(top, tools)),
                 writes_git_settings=not protects_git,
             )
-        return cls(workspace, places, lambda: tools.is_over)
+        return cls(workspace, places, lambda: tools.is_over, commits)
 
     def run(self, place: str) -> list[Handled]:
         """Look at the tree, act on what is new, and return that.
@@ -99,6 +107,8 @@ class TreeCheck:
         handled: list[Handled] = []
         for found in compare(self._before, after.facts):
             handled += self._act(found, place)
+        if self._commits is not None and (lost := self._commits.names()):
+            handled.append(Handled(Finding.LOST_COMMITS, Action.REFUSED, lost))
         self._close_again(after.closed)
         return handled
 

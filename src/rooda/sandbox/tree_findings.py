@@ -45,6 +45,7 @@ class Finding(StrEnum):
     SET_ID = "set-id"
     CLI_SETTINGS = "cli-settings"
     CONFIG = "config"
+    LOST_COMMITS = "lost-commits"
     UNREADABLE = "unreadable"
     TOO_LARGE = "too-large"
 
@@ -72,6 +73,7 @@ _WORDS: Mapping[Finding, tuple[str, str]] = {
     Finding.SET_ID: ("set-uid or set-gid files", "another user could run them with these rights"),
     Finding.CLI_SETTINGS: ("settings of agent CLIs", "a CLI would run programs that they name"),
     Finding.CONFIG: ("config files of rooda or ralph", "the next run would obey them"),
+    Finding.LOST_COMMITS: ("missing commits", "the repository is damaged"),
     Finding.UNREADABLE: ("folders that rooda can't read", "rooda could not check what is in them"),
     Finding.TOO_LARGE: ("a tree with too many files", "rooda could not check all of them"),
 }
