@@ -57,6 +57,14 @@ with open("both.txt", "a") as file:
 os.remove("go")
 os.remove("agent.pid")
 """
+WAITS = """
+import os, pathlib, time
+pathlib.Path("check.pid").write_text(str(os.getpid()))
+while not os.path.exists("go"):
+    time.sleep(0.05)
+os.remove("go")
+os.remove("check.pid")
+"""
 IGNORES = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
 NAMES = ("agent", "child", "daemon")
 
@@ -68,6 +76,17 @@ def started(
     command = workspace.python_agent(TREE.format(before=before))
     job.start(workspace, "work", "--ai-cmd", command, "-n", "1", *args)
     return [nursery.pid(name) for name in NAMES]
+
+
+def change_while_halted(workspace: Workspace, job: Job, pid: int, names: tuple[str, ...]) -> None:
+    """Press Ctrl+Z, and change files as the user while the program is halted."""
+    job.press_ctrl_z()
+    until(lambda: is_stopped(pid), "the program is stopped")
+    began = time.monotonic()
+    until(lambda: time.monotonic() > began + 0.3, "the first moment of the halt is over")
+    for name in names:
+        workspace.write(name, "of the user\n")
+    until(lambda: time.monotonic() > began + 0.6, "the last moment of the halt begins later")
 
 
 def let_go(workspace: Workspace) -> None:
@@ -121,13 +140,7 @@ def test_what_the_user_changes_after_ctrl_z_stays_out_of_the_commit(
     command = workspace.python_agent(CHANGES_BOTH)
     job.start(workspace, "work", "--ai-cmd", command, "-n", "1", "--commit")
     agent = nursery.pid("agent")
-    job.press_ctrl_z()
-    until(lambda: is_stopped(agent), "the agent is stopped")
-    began = time.monotonic()
-    until(lambda: time.monotonic() > began + 0.3, "the first moment of the halt is over")
-    for name in ("mine.txt", "README.md", "both.txt"):
-        workspace.write(name, "of the user\n")
-    until(lambda: time.monotonic() > began + 0.6, "the last moment of the halt begins later")
+    change_while_halted(workspace, job, agent, ("mine.txt", "README.md", "both.txt"))
     job.foreground()
     let_go(workspace)
     job.finish()
@@ -139,6 +152,26 @@ def test_what_the_user_changes_after_ctrl_z_stays_out_of_the_commit(
     iteration = json.loads(workspace.rooda("show", "1", "--json").out)["result"]
     assert "mine.txt" not in iteration["files_created"]
     assert "README.md" not in iteration["files_modified"]
+
+
+@pytest.mark.real
+def test_what_the_user_changes_after_ctrl_z_during_verify_stays_out_of_the_commit(
+    workspace: Workspace, nursery: Nursery, job: Job
+) -> None:
+    workspace.write("README.md", "text\n")
+    versioned(workspace)
+    check = workspace.python_agent(WAITS, "check.py")
+    agent = workspace.agent("echo of the agent > own.txt")
+    options = ("--verify", check, "--no-verify-baseline", "--commit")
+    job.start(workspace, "work", "--ai-cmd", agent, "-n", "1", *options)
+    verify = nursery.pid("check")
+    change_while_halted(workspace, job, verify, ("mine.txt", "README.md"))
+    job.foreground()
+    let_go(workspace)
+    job.finish()
+
+    assert git(workspace, "show", "--name-only", "--format=", "HEAD").split() == ["own.txt"]
+    assert b"mine.txt" in job.sent
 
 
 @pytest.mark.long

@@ -32,7 +32,7 @@ from rooda.loop.run_events import StateUnwritable
 from rooda.loop.state import Limits, State
 from rooda.process.capture.buffers import Captured
 from rooda.process.clocks import Clock, Since
-from rooda.process.events import Output, ProcessResumed, ProcessStarted
+from rooda.process.events import Output, ProcessStarted
 from rooda.process.exits import Canceled, NotStarted, Signalled, TimedOut
 from rooda.process.request import ProcessRequest, ProcessResult, Transcript, Wrapped
 from rooda.prompts.parts import PromptError
@@ -44,7 +44,6 @@ from rooda.workspace.state_folder import (
     open_transcript,
     sealed_file,
 )
-from rooda.workspace.tree_changes import Halt
 from rooda.workspace.work_tree import changed_within, work_tree
 
 _NOTE_START = 4000  # characters of a note in the record; the prompt is in the record too
@@ -176,8 +175,7 @@ class _AgentRun:
         self._services.emit(event)
         if isinstance(event, ProcessStarted):
             self._note_start()
-        if isinstance(event, ProcessResumed):
-            self._context.halts.append(Halt.that_ended(time.time(), event.after))
+        self._services.note_halt(event)
         if self._reader is None or not isinstance(event, Output):
             return
         self._tell(self._reader.feed(event.stream, event.data))

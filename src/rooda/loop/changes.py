@@ -33,7 +33,7 @@ def find_changes(context: IterationContext) -> None:
     if services.tracker is not None:
         services.emit(SnapshotStarted(context.number))
         context.seen = services.tracker.scan(str(context.number))
-        if context.halts:
+        if services.halts:
             _leave_to_the_user(context, services.tracker.root)
     usage = None if report is None else report.usage.context_percent
     context.iteration.result = result_of(response, context.seen, context.agent_ms, usage)
@@ -45,7 +45,8 @@ def find_changes(context: IterationContext) -> None:
 
 def _leave_to_the_user(context: IterationContext, root: Path) -> None:
     """Take the files that were last changed while the agent was halted (Ctrl+Z) as the user's."""
-    note_user_changes(context.services, context.number, context.halts)
+    halts = context.services.halts
+    note_user_changes(context.services, context.number)
     changes, door = context.seen.changes, Beneath(root)
     if changes is None:
         return
@@ -53,7 +54,7 @@ def _leave_to_the_user(context: IterationContext, root: Path) -> None:
     for name in (*changes.created, *changes.modified):
         with contextlib.suppress(OSError):
             changed = door.status(name).st_ctime_ns
-            names.update([name] if any(halt.contains(changed) for halt in context.halts) else [])
+            names.update([name] if any(halt.contains(changed) for halt in halts) else [])
     context.seen = replace(context.seen, changes=changes.without(names))
 
 

@@ -22,6 +22,7 @@ from rooda.loop.staging import LeftOut, Staging
 from rooda.loop.user_git import UserGit
 from rooda.loop.verify import SHOWN, indented
 from rooda.loop.verify_events import CleanCheckEnded
+from rooda.loop.waiting import note_user_changes
 from rooda.text.paths import first_names
 from rooda.text.times import format_duration
 from rooda.workspace.clean_copy import clean_folder, copy_files
@@ -41,6 +42,7 @@ def run_clean_check(context: IterationContext) -> None:
     if command is None or context.decided.verdict is not Verdict.COMPLETE:
         return
     context.others_may_change_files()
+    note_user_changes(services, context.number)
     left_out = LeftOut()
     try:
         finished, files = _run(plan, services, command, left_out)

@@ -25,7 +25,7 @@ from rooda.tasks.standing import TaskLedger, TaskStanding
 from rooda.testresults.census import TestCensus, TestLoss
 from rooda.testresults.results import TestResults
 from rooda.workspace.state_folder import place_of
-from rooda.workspace.tree_changes import Changes, Halt, TreeScan
+from rooda.workspace.tree_changes import Changes, TreeScan
 from rooda.workspace.user_notes import UserNote
 
 
@@ -50,7 +50,6 @@ class IterationContext(Struct):
     is_started: bool = False  # the agent
     agent_started: float = field(default_factory=time.time)
     agent_ms: int = 0
-    halts: list[Halt] = field(default_factory=list)  # while rooda and the agent were halted
     process: ProcessResult | None = None
     response: Response | None = None
     report: AgentReport | None = None

@@ -50,6 +50,7 @@ from rooda.loop.stops import MOST_REFUSALS
 from rooda.loop.task_stage import note_tasks, read_tasks
 from rooda.loop.tree_check import check_tree
 from rooda.loop.verify_stage import run_verify
+from rooda.loop.waiting import note_user_changes
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
 from rooda.process.request import ProcessResult
@@ -227,6 +228,7 @@ def commit(context: IterationContext) -> None:
         return
     context.others_may_change_files()
     context.services.note_program()  # a hook of the commit is one
+    note_user_changes(context.services, context.number)
     publisher = Publisher(context.plan, context.number, context.services)
     context.outcome, words = publisher.commit(
         context.decided, _message(context), context.seen.left_out, context.failed_before

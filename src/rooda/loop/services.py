@@ -23,6 +23,7 @@ from rooda.text.times import local_now
 from rooda.workspace.pin import Pin
 from rooda.workspace.protected_files import ProtectedFiles
 from rooda.workspace.tools import Command, Tools
+from rooda.workspace.tree_changes import Halt
 from rooda.workspace.user_changes import UserFiles
 
 if TYPE_CHECKING:  # a run without a sandbox does not load it
@@ -77,7 +78,8 @@ class Services(Struct, frozen=True):
     agent's command. The run pauses after `pause_after` more iterations. The agent, and the commands
     of the user, run in the `sandbox`, if there is one; `tree_check` then looks at what they have
     left in the work tree. `protected` are the files that the agent may not change.
-    `masker` removes secrets from texts that are published.
+    `masker` removes secrets from texts that are published. `halts` are the times between Ctrl+Z and
+    `fg`, in which only the user can change files.
     """
 
     emit: Callable[[Event], None]
@@ -104,6 +106,7 @@ class Services(Struct, frozen=True):
     tree_check: "TreeCheck | None" = None
     protected: ProtectedFiles | None = None
     masker: Masker = field(default_factory=Masker)
+    halts: list[Halt] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Connect the tools to the run: its signals, its live line, its listeners."""
@@ -118,8 +121,14 @@ class Services(Struct, frozen=True):
         if self.tree_check is not None:
             self.tree_check.is_due = True
 
+    def note_halt(self, event: Event) -> None:
+        """Note the time in which a program was halted, if the event ends one."""
+        if isinstance(event, process.ProcessResumed):
+            self.halts.append(Halt.that_ended(time.time(), event.after))
+
     def _tell(self, command: Command, event: Event) -> None:
         """Pass on the events of a command that rooda runs itself."""
+        self.note_halt(event)
         if isinstance(event, process.ProcessStarted) and command.what:
             self.emit(CommandStarted(command.what, event.pid, event.started, command.shown))
         elif isinstance(event, process.Output) and command.streams:

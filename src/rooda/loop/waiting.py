@@ -1,7 +1,7 @@
 """Wait for the end of a limit, an outage or a pause, or until the user ends the run."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
@@ -19,7 +19,6 @@ from rooda.loop.waits import Patience, UsageLimit, WaitKind, failure_pause, limi
 from rooda.loop.work_events import UserFilesChanged
 from rooda.process.events import Tick
 from rooda.workspace.free_space import DiskShortage
-from rooda.workspace.tree_changes import Halt
 
 _LOOK = 1.0  # seconds between two looks at the clock: the machine may have slept
 _LONG = 86400.0  # seconds of a wait without a limit; then the next one begins
@@ -173,10 +172,10 @@ def wait(plan: Plan, services: Services, state: State, what: WaitStarted, limits
     return replace(state, limited=tuple(_after_the_wait(one, what) for one in state.limited))
 
 
-def note_user_changes(services: Services, iteration: int, halts: Sequence[Halt] = ()) -> None:
+def note_user_changes(services: Services, iteration: int) -> None:
     """Keep what changed during the wait, or during halts, out of commits, and name it once."""
     files = services.user_files
-    if files is not None and (names := files.end_halts(halts) if halts else files.end_wait()):
+    if files is not None and (names := [*files.end_wait(), *files.end_halts(services.halts)]):
         services.emit(UserFilesChanged(iteration, tuple(names[:MOST_NAMED]), len(names)))
 
 

@@ -64,7 +64,9 @@ class UserFiles:
         return self._take(now, before.changed(now.files))
 
     def end_halts(self, halts: Sequence[Halt]) -> list[str]:
-        """Take what was last changed while the agent was halted as the user's; as `end_wait`."""
+        """Take what was last changed during a halt as the user's; as `end_wait`."""
+        if not halts:
+            return []
         try:
             now = self._find()
         except GitError:
