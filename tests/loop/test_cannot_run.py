@@ -84,6 +84,35 @@ NO_ES_PACKAGE = (
     "    at packageResolve (node:internal/modules/esm/resolve:873:9) {\n"
     "  code: 'ERR_MODULE_NOT_FOUND'\n}\n\nNode.js v20.20.2\n"
 )
+NO_LOCK = (
+    "npm error code EUSAGE\nnpm error\n"
+    "npm error The `npm ci` command can only install with an existing package-lock.json or\n"
+    "npm error npm-shrinkwrap.json with lockfileVersion >= 1. Run an install with npm@5 or\n"
+    "npm error later to generate a package-lock.json file, then try again.\n"
+    'npm error\nnpm error Run "npm help ci" for more info\n'
+)
+NO_CONFIG = (
+    "Error: Could not find a config file based on provided values:\n"
+    'path: "/w"\ncwd: "/w"\nConfig paths must be specified by either a direct path to a config\n'
+    "file, or a path to a directory. If directory is given, Jest will try to\n"
+    'traverse directory tree up, until it finds one of those files in exact order: "jest.config.js"'
+    "\n    at resolveConfigPathByTraversing (/w/node_modules/jest-config/build/index.js:2596:11)\n"
+)
+NO_ESLINT_CONFIG = (
+    "\nOops! Something went wrong! :(\n\nESLint: 10.15.0\n\n"
+    "ESLint couldn't find an eslint.config.* file.\n\n"
+    "From ESLint v9.0.0, the default configuration file is now eslint.config.*.\n"
+)
+RUSTUP = (
+    "error: rustup could not choose a version of cargo to run, because one wasn't specified "
+    "explicitly, and no default is configured.\n"
+    "help: run 'rustup default stable' to download the latest stable release of Rust.\n\n"
+    "Stack backtrace:\n   0: main\n             at ./csu/../libc-start.c:360:3\n   1: <unknown>\n"
+)
+IMPORT = (
+    'Traceback (most recent call last):\n  File "<string>", line 1, in <module>\n'
+    "ModuleNotFoundError: No module named 'nosuch'\n"
+)
 PYTHON = "/usr/bin/python3"
 NO_PYTEST = f"{PYTHON}: No module named pytest\n"
 
@@ -162,7 +191,41 @@ NO_PYTEST = f"{PYTHON}: No module named pytest\n"
             "sh: -c: line 1: syntax error near unexpected token `)'\nsh: -c: line 1: `make )'\n",
             "the shell can't read",
         ),
+        (2, "set -o pipefail; x", "sh: 1: set: Illegal option -o pipefail\n", "option -o pipefail"),
         # Python
+        (1, "python3 -c 'import nosuch'", IMPORT, "no module nosuch"),
+        (
+            2,
+            "mypy --nosuch",
+            "usage: mypy [-h]\n\nmypy: error: unrecognized arguments: --nosuch\n",
+            "unrecognized arguments: --nosuch",
+        ),
+        (
+            2,
+            "python3 -m unittest --nosuch",
+            "python3 -m unittest: error: unrecognized arguments: --nosuch\n",
+            "unrecognized arguments: --nosuch",
+        ),
+        (
+            2,
+            "mypy nosuch",
+            (
+                "nosuch: error: Cannot read file: No such file or directory\n"
+                "Found 1 error in 1 file (errors prevented further checking)\n"
+            ),
+            "mypy found no such file",
+        ),
+        (
+            2,
+            "ruff chek .",
+            (
+                "error: unrecognized subcommand 'chek'\n\n  tip: a similar subcommand exists: "
+                "'check'\n\nUsage: ruff [OPTIONS] <COMMAND>\n\n"
+                "For more information, try '--help'.\n"
+            ),
+            "ruff rejects its arguments",
+        ),
+        (1, "coverage run no.py", "No file to run: '/w/no.py'\n", "file /w/no.py does not"),
         (1, "python3 -m pytest", NO_PYTEST, "no module pytest"),
         (1, "coverage run -m pytest", "No module named 'pytest'\n", "no module pytest"),
         (1, "python -m pytest", "/w/a b/bin/python3.11: No module named pytest\n", "module pytest"),
@@ -317,6 +380,16 @@ NO_PYTEST = f"{PYTHON}: No module named pytest\n"
             ),
             "jest found no tests",
         ),
+        (1, "npm ci && npm test", NO_LOCK, "no package-lock.json"),
+        (1, "npx jest", NO_CONFIG, "jest found no config"),
+        (2, "npx eslint .", NO_ESLINT_CONFIG, "eslint found no config"),
+        (
+            1,
+            "npx tsc -p nosuch",
+            "error TS5058: The specified path does not exist: '/w/nosuch'.\n",
+            "path does not exist: '/w/nosuch'",
+        ),
+        (9, "node --nosuch x.js", "node: bad option: --nosuch\n", "no option --nosuch"),
         (1, "npx nosuch", NO_PROGRAM, "npm found no package nosuch"),
         (1, "npm tst", 'Unknown command: "tst"\n\nDid you mean this?\n  npm test\n', "command tst"),
         (1, "node test.js", NO_NODE_PACKAGE, "node found no package chai"),
@@ -359,6 +432,7 @@ NO_PYTEST = f"{PYTHON}: No module named pytest\n"
             "no Cargo.toml",
         ),
         (101, "cargo tst", CARGO, "no command tst"),
+        (1, "cargo test", RUSTUP, "no toolchain for cargo"),
         (
             101,
             "cargo test --test n",

@@ -73,7 +73,9 @@ _FILE = "Correct the name of the file"
 _NO_TESTS = "Correct the paths and filters, or write a first test"
 _PACKAGES = "Install the packages first"
 _CONFIGURE = "Configure the build first"
+_ARGUMENTS = "Correct the arguments of the check"
 _ANY = tuple(range(1, 256))
+_USAGE = r"Usage: .*|For more information, .*|\s+tip: .*"
 _NPM = r"npm (?:error|ERR!)"
 _NPM_MORE = r"npm (?:error|ERR!|warn|WARN|notice)(?: .*)?"
 _PYTHON = r".*\b(?:python|pypy)[\w.]*"
@@ -127,6 +129,8 @@ _FORMS: tuple[_Form, ...] = (
     _Form(rf"{_SHELL}\d+: [Ss]yntax error.*",
         (1, 2), "the shell can't read the command", "Correct its quotes and operators",
         after=rf"{_SHELL}\d+: .*"),
+    _Form(rf"{_SHELL}\d+: set: Illegal option (.+)",
+        (2,), "sh has no option {name}", "Run the check with `bash -c`"),
     # Python
     _Form(rf"{_PYTHON}: No module named ([^\s;]+)(?:; .*)?",
         (1,), "Python has no module {name}", _INSTALL),
@@ -147,6 +151,8 @@ _FORMS: tuple[_Form, ...] = (
     _Form(r"ModuleNotFoundError: No module named '(.+?)'",  # one that the command names
         (1,), "Python has no module {name}", "Correct the name of the module",
         after=r"-+|Ran 1 test in .*|FAILED \(errors=1\)", in_command=True, tool="unittest"),
+    _Form(r"ModuleNotFoundError: No module named '(.+?)'",
+        (1,), "Python has no module {name}", _INSTALL, in_command=True, tool=" -c "),
     _Form(r"ImportError: Start directory is not importable: '(.+)'",
         (1,), "unittest found no folder {name}", _NO_TESTS),
     _Form(r"ImportError while loading conftest '(.+)'\.",
@@ -157,6 +163,14 @@ _FORMS: tuple[_Form, ...] = (
     _Form(r"\S*pytest(?:\.py)?: error: (.+)",
         (4,), "pytest rejects its arguments: {name}", "Correct the arguments of pytest",
         after=r"  (?:inifile|rootdir): .*"),
+    _Form(r"((?:mypy|flake8|pylint|.* -m (?:unittest|mypy|flake8|pylint)): error: .+)",
+        (2, 32), "a tool rejects its arguments: {name}", _ARGUMENTS),
+    _Form(r"(?:mypy: can't read file '.+'|.+: error: Cannot read file): No such file or directory",
+        (2,), "mypy found no such file", _FILE, after=r"Found \d+ errors? in .*", tool="mypy"),
+    _Form(r"error: (unexpected argument|unrecognized subcommand) '.+'.*",
+        (2,), "ruff rejects its arguments: {name}", _ARGUMENTS, after=_USAGE, tool="ruff"),
+    _Form(r"No file to run: '(.+)'",
+        (1,), "the file {name} does not exist", _FILE, tool="coverage"),
     _Form(r"error: Failed to spawn: [`'](.+)[`']",
         (2,), "uv found no program {name}", _INSTALL,
         after=r"\s+Caused by: No such file or directory.*"),
@@ -186,6 +200,8 @@ _FORMS: tuple[_Form, ...] = (
         after=_NPM_MORE),
     _Form(rf"{_NPM} .*ENOENT: no such file or directory, open '(?:.*/)?package\.json'.*",
         (1, 254), "npm found no package.json", _FOLDER, after=_NPM_MORE),
+    _Form(rf"{_NPM} The `npm ci` command can only install with an existing package-lock\.json .*",
+        (1,), "npm found no package-lock.json", "Run `npm install` first", after=_NPM_MORE),
     _Form(rf"{_NPM} (?:npx canceled due to missing packages|could not determine executable).*",
         (1,), "npx found no such program in node_modules", _PACKAGES,
         after=_NPM_MORE),
@@ -235,11 +251,28 @@ _FORMS: tuple[_Form, ...] = (
         (1,), "jest found no tests", _NO_TESTS,
         after=r"Run with `--passWithNoTests`.*|No files found in .*|Make sure Jest.*|In /.*|\s+.*"
         r"|testMatch: .*|testPathIgnorePatterns: .*|testRegex: .*|Pattern: .* - 0 matches"),
+    _Form(r"Error: Could not find a config file based on provided values:",
+        (1,), "jest found no config and no package.json", _FOLDER,
+        after=r"path: .*|cwd: .*|Config paths must .*|file, or a path .*|traverse directory .*"
+        r"|    at .*", tool="jest"),
+    _Form(r"ESLint couldn't find (?:an eslint\.config\.|a configuration file).*",
+        (2,), "eslint found no config", "Add its config, or run the check in its folder",
+        after=r".*", tool="eslint"),
+    _Form(r"error TS(?:5057|5058|5081|18003): (.+)",
+        (1, 2), "tsc: {name}", "Correct the path, or add tsconfig.json", tool="tsc"),
+    _Form(r"\S*node: bad option: (.+)",
+        (9,), "node has no option {name}", _ARGUMENTS),
     _Form(r"\s*No test files found, exiting with code 1",
         (1,), "vitest found no tests", _NO_TESTS, after=r"(?:filter|include|exclude): .*"),
     # Rust, Go, Swift
     _Form(r"error: could not find `Cargo\.toml` in .*",
         (101,), "cargo found no Cargo.toml", _FOLDER),
+    _Form(r"error: rustup could not choose a version of (\S+) to run\b.*",
+        (1,), "rustup has no toolchain for {name}", "Run `rustup default stable`",
+        after=r"help: .*|Stack backtrace:|\s+\d+: .*|\s+at .*"),
+    _Form(r"error: toolchain '(.+)' is not installed",
+        (1,), "rustup has no toolchain {name}", "Install it with rustup",
+        after=r"help: .*|Stack backtrace:|\s+\d+: .*|\s+at .*"),
     _Form(r"error: no such (?:sub)?command: `(.+)`",
         (101,), "cargo has no command {name}", "Correct the name of the command, or install it",
         after=r"help: .*|\s+Did you mean .*|\s*View all installed commands .*"),
