@@ -49,6 +49,24 @@ def test_missing_tasks_are_an_error(
     assert wrong(tmp_path, "build", "--hooks-loop-start", "make plan") == []
 
 
+def test_task_file_that_rooda_cannot_read_is_a_warning_where_the_signal_decides(
+    tmp_path: Path, work: Path
+) -> None:
+    def warned() -> list[str]:
+        problems = planned(tmp_path, "build", "--ai-cmd", "cat").all_problems()
+        return [one.message for one in problems if "tasks" in one.message]
+
+    assert warned() == []
+    plan = work / "PLAN.md"
+    plan.write_text("- [ ] A\n" * 200_000)
+    assert warned() == ["rooda counts no tasks, because PLAN.md is larger than 1,000,000 bytes"]
+    plan.write_text("- [ ] A\n", "utf-16")
+    assert warned() == ["rooda counts no tasks, because PLAN.md is not text in UTF-8"]
+    plan.unlink()
+    plan.mkdir()
+    assert warned() == ["rooda counts no tasks, because PLAN.md can't be read: is not a file"]
+
+
 def test_procedure_without_a_task_file_is_an_error(tmp_path: Path, work: Path) -> None:
     (work / "PLAN.md").write_text("- [ ] A\n")
     assert wrong(tmp_path, "build") == []

@@ -47,11 +47,14 @@ def find_task_file(values: Values, working_dir: Path, world: World) -> TaskFile 
 def check_tasks(values: Values, working_dir: Path, world: World) -> Iterator[Problem]:
     """Yield a problem if the tasks decide when the work of a new run is done, and there are none.
 
-    For a run that continues, a file without tasks means that the work is not done.
+    For a run that continues, a file without tasks means that the work is not done. Where the tasks
+    are only shown, a file that rooda can't read is a warning.
     """
-    if values[DONE_WHEN] != BY_TASKS:
-        return
     file = find_task_file(values, working_dir, world)
+    if values[DONE_WHEN] != BY_TASKS:
+        if file is not None and file_mode(file.path):
+            yield from _unreadable(file)
+        return
     if file is None:
         yield Problem.at(
             values.origin(DONE_WHEN),
@@ -77,6 +80,17 @@ def check_tasks(values: Values, working_dir: Path, world: World) -> Iterator[Pro
             f"another file with {TASKS.flag_name}",
             severity=Severity.WARNING if may_appear else Severity.ERROR,
             title="No tasks",
+        )
+
+
+def _unreadable(file: TaskFile) -> Iterator[Problem]:
+    try:
+        file.read()
+    except TaskFileError as error:
+        yield Problem(
+            f"rooda counts no tasks, because {file.shown} {error}",
+            f"Correct the file, or name another one with {TASKS.flag_name}",
+            severity=Severity.WARNING,
         )
 
 

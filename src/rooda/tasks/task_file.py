@@ -56,6 +56,8 @@ class TaskFile(Struct, frozen=True):
             raise TaskFileError(f"can't be read: {why}") from None
         if len(data) > LONGEST:  # the tasks beyond it would count as gone
             raise TaskFileError(f"is larger than {LONGEST:,} bytes")
+        if b"\0" in data:
+            raise TaskFileError("is not text in UTF-8")
         return _parsed(path.suffix.lower(), data)
 
 
