@@ -385,6 +385,18 @@ def test_a_pipe_in_the_git_folder_does_not_hold_a_run_up(work: GitWork, name: st
 
 
 @pytest.mark.real
+def test_a_pipe_in_place_of_gitignore_does_not_hold_a_run_with_commits_up(work: GitWork) -> None:
+    agent = work.agents("echo 1 > one; mkfifo .gitignore", "echo 2 > two")
+    done = work.begin(agent, "-n", "2", "--commit").finish(timeout=50)
+    assert work.starts == 2
+    assert ".gitignore is a named pipe" in done.err
+    again = work.begin(agent, "-n", "1", "--commit").finish(timeout=50)
+    assert again.code == 1
+    assert ".gitignore is a named pipe" in again.err
+    assert work.starts == 2
+
+
+@pytest.mark.real
 def test_a_device_in_the_git_folder_does_not_hold_a_run_up(work: GitWork) -> None:
     agent = work.agent("mkdir -p .git/objects/info; ln -sf /dev/zero .git/objects/info/alternates")
     done = work.begin(agent, "-n", "2", "--commit", "--failure-threshold", "5").finish(timeout=50)

@@ -25,7 +25,7 @@ from rooda.config.settings import (
 )
 from rooda.text.paths import first_names, is_folder
 from rooda.workspace.git import Git, GitError, unfinished_in
-from rooda.workspace.git_files import check_git_folder
+from rooda.workspace.git_files import check_git_folder, check_rules
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import explain_refusal
 
@@ -139,6 +139,7 @@ def uncommitted_files(values: Values, top: Path, tools: Tools) -> tuple[list[str
 def _status(values: Values, top: Path, tools: Tools, untracked: str) -> tuple[list[str], list[str]]:
     others = (f":(exclude,top,{kind}){name}" for kind, name in pathspecs(values, str(top)))
     shown = f"--untracked-files={untracked}"
+    check_rules(top)
     printed = Git(top, tools)(*_STATUS, shown, "--", ":/", *others)
     found: tuple[list[str], list[str]] = ([], [])
     for entry in filter(None, printed.split(b"\0")):
@@ -152,12 +153,14 @@ def find_top(folder: Path, tools: Tools) -> Path | Obstacle:
         return Obstacle("git is not installed", _INSTALL)
     try:
         check_git_folder(folder)
-        return Path(Git(folder, tools).line("rev-parse", "--show-toplevel"))
+        top = Path(Git(folder, tools).line("rev-parse", "--show-toplevel"))
+        check_rules(top)
     except GitError as error:
         if any(sign in str(error) for sign in _NO_WORK_TREE):
             fix = "Start in a repository, or make one with `git init`"
             return Obstacle(f"{folder} is in no git work tree", fix)
         return Obstacle(*explain_refusal(folder, str(error)))
+    return top
 
 
 def _unable(row: Setting[Any], values: Values, obstacle: Obstacle) -> Problem:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rooda.workspace.git import Git, GitError, GitInterruptedError
-from rooda.workspace.git_files import changed_link, links_in
+from rooda.workspace.git_files import changed_link, check_rules, links_in
 from rooda.workspace.held_folders import HeldFolders
 from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.tools import Tools
@@ -71,6 +71,7 @@ class Pin:
                 return f"git now works with {place} instead of {then}"
         try:
             links = links_in([self.git_dir, self.common], index=True)
+            check_rules(self.top)
         except GitError as error:
             return str(error)
         if moved := changed_link(self._links, links):
