@@ -556,6 +556,16 @@ def test_repository_states_that_endanger_commits_are_warnings(workspace: Workspa
 
 
 @pytest.mark.real
+def test_pipe_in_the_git_folder_is_a_finding_and_git_does_not_start(workspace: Workspace) -> None:
+    git(workspace.path, "init", "-q")
+    (workspace.path / ".git/HEAD").unlink()
+    os.mkfifo(workspace.path / ".git/HEAD")
+    (found,) = git_findings(workspace).values()
+    assert found.mark is Mark.WARNING
+    assert ".git/HEAD is a named pipe" in found.text
+
+
+@pytest.mark.real
 def test_other_checks_still_run_without_git(workspace: Workspace, tools: Path) -> None:
     script(tools, "claude", "echo 1.0")
     found = examine_workspace(workspace, {"PATH": str(tools)})

@@ -19,6 +19,7 @@ from rooda.text.numbers import approximate_size, count
 from rooda.text.paths import is_folder
 from rooda.workspace.free_space import find_shortage
 from rooda.workspace.git import Git, GitError, unfinished
+from rooda.workspace.git_files import check_git_folder
 from rooda.workspace.identity import unknown_identity
 from rooda.workspace.lock import LockHolder, is_locked, lock_holders
 from rooda.workspace.lock_note import LockNote, read_note
@@ -39,6 +40,7 @@ def check_git(folder: Path, tools: Tools, *, needed: bool = False) -> Iterator[F
         return
     git = Git(folder, tools)
     try:
+        check_git_folder(folder)
         yield Finding("git", Mark.OK, one_line(git.line("version")))
         yield _identity(git, tools, bad)
     except GitError as error:
