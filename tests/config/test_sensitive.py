@@ -30,7 +30,7 @@ from support.tables import each_row
         ("agent '--api-key=abc'", "agent '--api-key=..."),
         ("agent --apiKey abc --accessToken abc", "agent --apiKey ... --accessToken ..."),
         ("agent --authorization abc --pass abc", "agent --authorization ... --pass ..."),
-        ("agent --bearer abc --pat abc", "agent --bearer ... --pat ..."),
+        ("agent --bearer abc --pat abc --jwt abc", "agent --bearer ... --pat ... --jwt ..."),
         ("agent --header 'Private-Token: abc' x", "agent --header 'Private-Token: ...' x"),
         ("agent -H X-Auth-Token:abc", "agent -H X-Auth-Token:..."),
         ('agent -H "Cookie: a=abc" x', 'agent -H "Cookie: ..." x'),

@@ -9,7 +9,7 @@ from rooda.text.service_addresses import secrets_of
 
 _SECRET_NAME = re.compile(
     r"key|token(?!s\b)|secret|passw|passphrase|credential|auth(?!or(?!i[sz]))|bearer|cookie"
-    r"|(?<![a-z])(?:pass|pat)(?![a-z])",
+    r"|(?<![a-z])(?:pass|pat|jwt)(?![a-z])",
     re.IGNORECASE,
 )
 _PLACE_NAME = re.compile(r"_(?:FILE|PATH|DIR|SOCK|HOME)$", re.IGNORECASE)
