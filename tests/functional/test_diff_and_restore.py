@@ -79,6 +79,34 @@ WORK = (
 )
 
 
+@pytest.mark.real
+def test_diff_fetches_no_missing_object_with_a_program_of_the_repository(
+    repo: Workspace, rooda: Rooda
+) -> None:
+    repo.work(repo.agent(f"echo new > new; {SUCCESS}"), "-n", "1")
+    content = git(repo, "hash-object", "new")
+    (repo.path / ".git/objects" / content[:2] / content[2:]).unlink()
+    mark = repo.path.parent / "mark"
+    for key, value in {
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.url": f"ext::touch {mark}",
+        "remote.origin.promisor": "true",
+        "protocol.ext.allow": "always",
+    }.items():
+        git(repo, "config", key, value)
+    assert rooda("diff").code != 0
+    assert not mark.exists()
+
+
+@pytest.mark.real
+def test_diff_does_not_wait_for_a_pipe(repo: Workspace, rooda: Rooda) -> None:
+    repo.work(repo.agent(f"echo new > new; {SUCCESS}"), "-n", "1")
+    os.mkfifo(repo.path / ".gitattributes")
+    done = rooda("diff")
+    assert (done.code, "is a named pipe" in done.err) == (1, True)
+
+
 @pytest.mark.long
 def test_each_iteration_can_be_shown_and_restored(repo: Workspace, rooda: Rooda) -> None:
     repo.write("staged.txt", "staged\n")
