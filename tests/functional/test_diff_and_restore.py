@@ -6,6 +6,7 @@ import shlex
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -100,11 +101,18 @@ def test_diff_fetches_no_missing_object_with_a_program_of_the_repository(
 
 
 @pytest.mark.real
-def test_diff_does_not_wait_for_a_pipe(repo: Workspace, rooda: Rooda) -> None:
+def test_diff_and_report_do_not_wait_for_a_pipe(repo: Workspace, rooda: Rooda) -> None:
     repo.work(repo.agent(f"echo new > new; {SUCCESS}"), "-n", "1")
     os.mkfifo(repo.path / ".gitattributes")
+    began = time.monotonic()
     done = rooda("diff")
     assert (done.code, "is a named pipe" in done.err) == (1, True)
+    assert rooda("report").code == 0
+    (repo.path / ".gitattributes").unlink()
+    (repo.path / ".git/index").unlink()
+    os.mkfifo(repo.path / ".git/index")
+    assert rooda("report", "--format", "markdown").code == 0
+    assert time.monotonic() - began < 60
 
 
 @pytest.mark.long

@@ -19,6 +19,7 @@ from rooda.text.numbers import approximate_size, count
 from rooda.text.paths import is_folder
 from rooda.workspace.free_space import find_shortage
 from rooda.workspace.git import Git, GitError, unfinished
+from rooda.workspace.git_files import check_git_folder
 from rooda.workspace.identity import unknown_identity
 from rooda.workspace.lock import LockHolder, is_locked, lock_holders
 from rooda.workspace.lock_note import LockNote, read_note
@@ -40,9 +41,10 @@ def check_git(folder: Path, tools: Tools, *, needed: bool = False) -> Iterator[F
     git = Git(folder, tools)
     try:
         yield Finding("git", Mark.OK, one_line(git.line("version")))
+        check_git_folder(folder)
         yield _identity(git, tools, bad)
     except GitError as error:
-        yield Finding("git", bad, str(error), "Check that `git --version` works here")
+        yield Finding("git", bad, str(error), "Check that `git status` works here")
         return
     top = find_top(folder, tools)
     if isinstance(top, Obstacle):
