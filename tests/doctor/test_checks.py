@@ -530,6 +530,13 @@ def test_folder_without_repository_is_a_problem_only_if_git_is_needed(
 
 
 @pytest.mark.real
+def test_pipe_in_git_s_folder_is_named_and_not_waited_for(workspace: Workspace) -> None:
+    (workspace.path / ".git").mkdir()
+    os.mkfifo(workspace.path / ".git/HEAD")
+    assert "HEAD is a named pipe" in git_findings(workspace)["git"].text
+
+
+@pytest.mark.real
 def test_repository_states_that_endanger_commits_are_warnings(workspace: Workspace) -> None:
     top = workspace.path
     git(top, "init", "-q")

@@ -19,7 +19,9 @@ CALLS = {
 METHODS = {
     *("read_text", "read_bytes", "write_text", "write_bytes", "iterdir", "glob", "rglob"),
     *("unlink", "mkdir", "rmdir", "symlink_to", "hardlink_to", "touch", "chmod", "readlink"),
+    "rename",
 }
+MODES = {"r", "rb", "w", "wb", "a", "ab", "x", "xb"}  # of `path.open(MODE)`; the door has none
 
 # Packages and modules that do so, and what is at these paths.
 ELSEWHERE = {
@@ -44,6 +46,7 @@ ELSEWHERE = {
     "loop/note_delivery.py": "notes in the record",
     "process/": "pipes, logs in the record, and files of the kernel",
     "prompts/builtin.py": "rooda's own texts",
+    "prompts/parts.py": "a pipe that the user names, such as bash's `<(command)`",
     "record/": "the record",
     "report/": "the report, and rooda's own templates",
     "views/": "the log that the user names, and the terminal",
@@ -60,6 +63,7 @@ ELSEWHERE = {
     "sandbox/mounts.py": "the target of a link, for a message",
     "sandbox/system_mounts.py": "the system's folders",
     "sandbox/tree_check.py": "a folder of the record",
+    "workspace/tools.py": "/dev/null",
     "workspace/interpreter.py": "the first line of a program that no agent could have made",
     # the tree, without a look at the contents
     "workspace/clean_copy.py": "temporary copies",
@@ -77,7 +81,11 @@ def paths_in(module: Path) -> Iterator[str]:
         if not isinstance(node, ast.Call) or any(one.arg == "dir_fd" for one in node.keywords):
             continue
         name = ast.unparse(node.func)
-        if name in CALLS or (isinstance(node.func, ast.Attribute) and node.func.attr in METHODS):
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        is_opened = method == "open" and any(
+            ast.unparse(one).strip("'") in MODES for one in node.args
+        )
+        if name in CALLS or method in METHODS or is_opened:
             yield f"{name} in line {node.lineno}"
 
 

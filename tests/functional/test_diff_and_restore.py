@@ -6,6 +6,7 @@ import shlex
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,6 +78,41 @@ WORK = (
     "echo two > new.txt; rm kept.txt link; mkdir -p deep; printf 'a\\000b\\r\\n' > deep/raw",
     f"rm -r deep new.txt; mv tool.sh moved.sh; {SUCCESS}",
 )
+
+
+@pytest.mark.real
+def test_diff_fetches_no_missing_object_with_a_program_of_the_repository(
+    repo: Workspace, rooda: Rooda
+) -> None:
+    repo.work(repo.agent(f"echo new > new; {SUCCESS}"), "-n", "1")
+    content = git(repo, "hash-object", "new")
+    (repo.path / ".git/objects" / content[:2] / content[2:]).unlink()
+    mark = repo.path.parent / "mark"
+    for key, value in {
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.url": f"ext::touch {mark}",
+        "remote.origin.promisor": "true",
+        "protocol.ext.allow": "always",
+    }.items():
+        git(repo, "config", key, value)
+    assert rooda("diff").code != 0
+    assert not mark.exists()
+
+
+@pytest.mark.real
+def test_diff_and_report_do_not_wait_for_a_pipe(repo: Workspace, rooda: Rooda) -> None:
+    repo.work(repo.agent(f"echo new > new; {SUCCESS}"), "-n", "1")
+    os.mkfifo(repo.path / ".gitattributes")
+    began = time.monotonic()
+    done = rooda("diff")
+    assert (done.code, "is a named pipe" in done.err) == (1, True)
+    assert rooda("report").code == 0
+    (repo.path / ".gitattributes").unlink()
+    (repo.path / ".git/index").unlink()
+    os.mkfifo(repo.path / ".git/index")
+    assert rooda("report", "--format", "markdown").code == 0
+    assert time.monotonic() - began < 60
 
 
 @pytest.mark.long

@@ -1,9 +1,11 @@
 """Links in the place of a log file: rooda writes to no file outside of the work tree for one."""
 
+import os
 from pathlib import Path
 
 import pytest
 
+from rooda.views.log import LogFile
 from support.workspace import Workspace
 
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
@@ -54,6 +56,28 @@ def test_link_that_the_agent_puts_in_place_of_a_log_is_replaced(
     log = workspace.path / "run.log"
     assert not log.is_symlink()
     assert "SUCCESS" in log.read_text()
+
+
+def test_link_that_appears_while_the_log_is_opened_again_is_not_followed(
+    tmp_path: Path, victim: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent is at work while rooda writes the log."""
+    folder, real = tmp_path / "logs", os.path.realpath
+    folder.mkdir()
+    log = LogFile(folder / "profile")
+    (folder / "profile").unlink()
+
+    def looked_at(path: Path) -> str:
+        found = real(path)
+        folder.rename(tmp_path / "away")
+        folder.symlink_to(victim.parent)
+        return found
+
+    monkeypatch.setattr(os.path, "realpath", looked_at)
+    with pytest.raises(OSError, match="Not a directory"):
+        log.write("words of the agent")
+    log.close()
+    assert victim.read_text() == "of the user\n"
 
 
 @pytest.mark.real

@@ -53,6 +53,20 @@ def test_credentials_can_be_renewed_and_settings_cannot_be_changed(workspace: Wo
     assert (home / ".claude/.credentials.json").read_text() == "renewed\n"
 
 
+def test_set_uid_bits_of_the_login_and_of_writable_folders_are_cleared(
+    workspace: Workspace,
+) -> None:
+    login, shared = workspace.home / ".claude/.credentials.json", workspace.home / "shared"
+    workspace.write(str(login), "{}")
+    shared.mkdir()
+    script = f"touch {shared}/x; chmod 4755 {shared}/x ~/.claude/.credentials.json; {SUCCESS}"
+    agent = _as_claude(versioned(workspace), script)
+    done = _run(workspace, agent, ROODA_LOOP_SANDBOX_WRITABLE=str(shared))
+    assert done.code == 0, done.err
+    assert "Took away the set-uid and set-gid bits" in done.err
+    assert [oct(one.stat().st_mode)[-4:] for one in (login, shared / "x")] == ["0755", "0755"]
+
+
 def test_links_in_the_private_home_lead_nowhere(workspace: Workspace) -> None:
     """Assert that the next start makes no file where the link of an agent leads."""
     outside = workspace.home / "outside"

@@ -52,8 +52,11 @@ def test_home_is_private_empty_and_kept_and_the_rest_of_the_machine_is_absent(
     assert inside.sh("ls /root /sys 2>&1 | grep -vc 'No such file'") == "0"
     assert READ_ONLY in inside.sh("touch /x /usr/x /etc/x")
     assert inside.sh("touch /tmp/x /var/tmp/x ~/x x && ls -A /run") == "user"
-    homes = list((inside.home / ".local/state/rooda/homes").iterdir())
+    above = inside.home / ".local/state/rooda/homes"
+    homes = list(above.iterdir())
     assert [oct(home.stat().st_mode)[-3:] for home in homes] == ["700"]
+    inside.sh("chmod 777 ~")
+    assert oct(above.stat().st_mode)[-3:] == "700", "a program can't open it to other users"
 
 
 def test_environment_has_only_what_a_shell_the_adapter_and_the_user_let_in(inside: Inside) -> None:
@@ -132,6 +135,47 @@ def test_linked_work_tree_can_commit_but_not_touch_the_main_one_or_others(inside
     assert "wrote" not in said
     assert git(main, "log", "-1", "--format=%s", "side") == "linked"
     assert len(git(main, "worktree", "list").splitlines()) == 3
+
+
+@pytest.fixture
+def other(inside: Inside) -> Path:
+    """Return the repository of another project of the user."""
+    place = inside.home / "other"
+    git(place, "init", "-q")
+    (place / "secret").write_text("not for the agent\n")
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", "theirs")
+    return place
+
+
+def test_alternates_show_objects_and_no_other_folder(inside: Inside, other: Path) -> None:
+    (inside.home / ".ssh").mkdir()
+    (inside.home / ".ssh/id").write_text("key")
+    alternates = inside.tree / ".git/objects/info/alternates"
+    alternates.write_text(f"../../../home/.ssh\n{other}/.git/objects\n")
+    said = inside.sh(f"cat ~/.ssh/id; git cat-file -t {git(other, 'rev-parse', 'HEAD')}")
+    assert "No such file" in said
+    assert said.splitlines()[-1] == "commit"
+
+
+@pytest.mark.parametrize("file", [".git", ".git/commondir"])
+def test_repository_elsewhere_that_does_not_name_the_work_tree_is_refused(
+    inside: Inside, other: Path, file: str
+) -> None:
+    """An agent can write these files in a folder without a repository, for the next run."""
+    if file == ".git":
+        shutil.rmtree(inside.tree / ".git")
+        (inside.tree / file).write_text(f"gitdir: {other}/.git\n")
+    else:
+        (inside.tree / ".git/gitdir").write_text(f"{inside.tree}/.git\n")
+        (inside.tree / file).write_text(f"{other}/.git\n")
+    with pytest.raises(SandboxError, match="does not name this work tree") as caught:
+        Sandbox.of(inside.plan())
+    assert not (other / ".git/commondir").exists()
+    if file == ".git":
+        assert f"git config core.worktree {inside.tree}" in caught.value.fix
+        git(inside.tree, "config", "core.worktree", str(inside.tree))
+        assert inside.sh("git log --format=%s") == "theirs"
 
 
 def test_submodule_can_be_committed_to_but_its_settings_are_read_only(inside: Inside) -> None:

@@ -128,6 +128,11 @@ REMOVED = {
         ".git/rebase-merge",
     ),
     "pipe in git's folder": (Finding.GIT_LINK, "mkfifo .git/MERGE_MSG", ".git/MERGE_MSG"),
+    "pipe with the rules of a folder": (
+        Finding.GIT_LINK,
+        "mkdir -p a/b; mkfifo a/b/.gitattributes",
+        "a/b/.gitattributes",
+    ),
     "pipe in the folder of a new work tree": (
         Finding.GIT_LINK,
         "mkdir -p .git/worktrees/x; mkfifo .git/worktrees/x/HEAD",
@@ -447,6 +452,29 @@ def test_set_uid_file_stays_without_its_bits(repo: Repo) -> None:
     assert check.run(PLACE) == [Handled(Finding.SET_ID, Action.CLEARED, tuple(sorted(modes)))]
     for name, mode in modes.items():
         assert stat.S_IMODE((repo.path / name).stat().st_mode) == mode & 0o777
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_set_uid_file_in_another_place_that_can_be_written_stays_without_its_bits(
+    tmp_path: Path, kind: str
+) -> None:
+    tree, other = tmp_path / "tree", tmp_path / "other"
+    tree.mkdir()
+    planted, old = (other / "closed/program", other / "old") if kind == "folder" else (other, tree)
+    planted.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "folder":
+        old.touch()
+        old.chmod(0o4755)
+    where = tree_walk.Places(str(tree), str(tree / ".rooda"))
+    check = TreeCheck(tree, where, writable=lambda: [other])
+    planted.touch()
+    planted.chmod(0o4755)
+    if kind == "folder":
+        planted.parent.chmod(0o300)
+    assert check.run(PLACE) == [Handled(Finding.SET_ID, Action.CLEARED, (str(planted),))]
+    assert stat.S_IMODE(planted.stat().st_mode) == 0o755
+    if kind == "folder":
+        assert stat.S_IMODE(old.stat().st_mode) == 0o4755, "the user's own"
 
 
 @pytest.mark.real

@@ -5,6 +5,7 @@ import os
 import struct
 import subprocess
 import tempfile
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,29 @@ def test_files_outside_of_a_sparse_checkout_come_from_the_index(top: Path) -> No
     git(top, "sparse-checkout", "set", "--no-cone", "/a/")
     assert not (top / "b").exists()
     assert copied(top) == {"a/one": "a/one", "b/two": "b/two"}
+
+
+@pytest.mark.real
+def test_large_content_of_the_index_is_not_in_memory(top: Path) -> None:
+    """An agent needs little space for it: git packs zeros."""
+    size = 40 * 1024**2
+    with (top / "large").open("wb") as file:
+        file.truncate(size)
+    (top / "small").write_text("small")
+    git(top, "add", "-A")
+    content = git(top, "rev-parse", ":large")
+    for name in ("other", "third"):
+        git(top, "update-index", "--add", "--cacheinfo", f"100644,{content},{name}")
+    git(top, "update-index", "--skip-worktree", "large", "other", "third", "small")
+    tools = Tools(folders=[top])
+    tracemalloc.start()
+    with clean_folder(top) as to:
+        assert copy_files(Git(top, tools), tools, top, to) == 4
+        assert [(to / name).stat().st_size for name in ("large", "other", "third")] == [size] * 3
+        assert (to / "small").read_text() == "small"
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < size / 2
 
 
 @pytest.mark.real

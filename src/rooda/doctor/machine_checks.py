@@ -42,9 +42,10 @@ def check_git(folder: Path, tools: Tools, *, needed: bool = False) -> Iterator[F
     try:
         check_git_folder(folder)
         yield Finding("git", Mark.OK, one_line(git.line("version")))
+        check_git_folder(folder)
         yield _identity(git, tools, bad)
     except GitError as error:
-        yield Finding("git", bad, str(error), "Check that `git --version` works here")
+        yield Finding("git", bad, str(error), "Check that `git status` works here")
         return
     top = find_top(folder, tools)
     if isinstance(top, Obstacle):

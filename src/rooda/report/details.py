@@ -9,7 +9,8 @@ from rooda.report.untrusted import plain_text
 from rooda.summary.model import IterationSummary, RunSummary
 from rooda.summary.words import AgentWords, words_of
 from rooda.text.masking import MASK_NOTHING, Masker
-from rooda.workspace.git import Git, GitError
+from rooda.workspace.git import GitError
+from rooda.workspace.git_files import check_rules
 from rooda.workspace.snapshots.patches import Patch, patches
 from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.tools import Tools
@@ -102,11 +103,12 @@ class DetailReader:
     def _new_patches(self, pairs: Mapping[int, tuple[str, str]], most: int) -> dict[int, Patch]:
         try:
             repository = Repository.find(self._workspace, self._tools)
+            if repository is None:
+                return {}
+            check_rules(repository.top)
         except (GitError, OSError):
             return {}
-        if repository is None:
-            return {}
-        return patches(Git(self._workspace, self._tools), pairs, most)
+        return patches(repository.git, pairs, most)
 
 
 def _end(text: str, most: int) -> str:

@@ -3,6 +3,11 @@
 Read-only are the files that name programs or other places: config, hooks, info, alternates, the
 settings of submodules, the folders of other work trees. An agent can read the objects that a
 repository borrows from another one.
+
+Files of the work tree name that other repository, and the place of a repository that lies elsewhere
+(`.git`, `commondir`, alternates). Others than the user may have written them: an archive brings
+them, and an agent can make them in a folder without a repository. So rooda shows no folder only
+because they name it.
 """
 
 import contextlib
@@ -54,6 +59,7 @@ class GitMounts:
         Git reads `commondir` in every git folder: an agent could name another repository there. A
         file that names the folder itself, and that can't be changed, changes nothing.
         """
+        self._check_place()
         for folder in self._own_folders():
             _check_folder(folder)
             for name in _FOLDERS:
@@ -64,6 +70,27 @@ class GitMounts:
             self._make_commondir(folder)
         if not self._is_linked:
             self._make_place()
+
+    def _check_place(self) -> None:
+        """Raise SandboxError for a repository elsewhere that does not name this work tree."""
+        top, git = self._top, self._git
+        if git.is_relative_to(top) and self._common.is_relative_to(top):
+            return
+        if self._is_linked:
+            named = git / os.fsdecode(_read(git, "gitdir")).strip()
+            is_ours = git.parent == self._common / "worktrees"
+            is_ours = is_ours and Path(os.path.realpath(named)) == top / ".git"
+            fix = f"Run `git -C {self._common} worktree repair {top}` if it is a work tree of that"
+        else:
+            worktree = _worktree_of(git)
+            is_ours = worktree is not None and Path(os.path.realpath(worktree)) == top
+            fix = f"If it is the repository of this work tree: `git config core.worktree {top}`"
+        if not is_ours:
+            raise SandboxError(
+                f"{top / '.git'} leads to the repository {self._common}, which does not name this "
+                "work tree: an agent could read and change it",
+                fix,
+            )
 
     def tidy(self) -> None:
         """Delete the files that only the sandbox needs."""
@@ -114,7 +141,7 @@ class GitMounts:
             if pointer.is_relative_to(tree.top) and not pointer.is_dir():
                 tree.protect(pointer)
         for place in self._alternates():
-            if not place.is_relative_to(tree.top) and is_folder(place):
+            if not place.is_relative_to(tree.top) and _has_objects(place):
                 mounts.read_only(place)
 
     def _show_linked(self, mounts: Mounts) -> None:
@@ -155,9 +182,9 @@ class GitMounts:
     def _pointers(self) -> Iterator[Path]:
         """Yield the files `.git` of the submodules' work trees."""
         for folder in self._own_folders():
-            match = _WORKTREE.search(_read(folder, "config").decode("utf-8", "replace"))
-            if match is not None and folder != self._git:
-                yield Path(os.path.normpath(folder / match[1].strip('"'))) / ".git"
+            worktree = _worktree_of(folder)
+            if worktree is not None and folder != self._git:
+                yield Path(os.path.normpath(worktree)) / ".git"
 
     def _alternates(self) -> list[Path]:
         """Return the folders of objects that the repositories borrow from."""
@@ -175,6 +202,17 @@ class GitMounts:
                     found.append(place)
                     waiting.append((place, depth + 1))
         return found
+
+
+def _worktree_of(git: Path) -> Path | None:
+    """Return the work tree that the config of a repository names, if it names one."""
+    match = _WORKTREE.search(_read(git, "config").decode("utf-8", "replace"))
+    return None if match is None else git / match[1].strip('"')
+
+
+def _has_objects(folder: Path) -> bool:
+    """Return whether a folder is the one in which a repository keeps its objects."""
+    return folder.name == "objects" and all(map(is_folder, (folder / "pack", folder / "info")))
 
 
 def _modules(git: Path, most: int) -> list[str]:

@@ -56,9 +56,14 @@ def private_home(tree: Path, environ: Mapping[str, str], home: Path) -> Path:
 
 
 def make_private_home(place: Path) -> None:
-    """Make the folder, for the user alone. Raises SandboxError."""
+    """Make the folder, for the user alone. Raises SandboxError.
+
+    So is the folder above it: a program inside can change the permissions of the folder itself.
+    """
     try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.parent.chmod(0o700)
+        place.mkdir(mode=0o700, exist_ok=True)
         found = place.lstat()
         is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
         if is_own:

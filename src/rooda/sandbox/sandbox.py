@@ -47,6 +47,7 @@ class Sandbox:
         self.plan = plan
         self.home = private_home(plan.tree, plan.outside, plan.home)
         self._git = None if repository is None else GitMounts(repository)
+        self.writable = [*plan.real_writable]  # folders and files, without the work tree
         self._settings = UserGitSettings.read(plan.tree, plan.home, plan.tools)
 
     @classmethod
@@ -155,7 +156,10 @@ class Sandbox:
                 mounts.read_only(os.path.realpath(home / name), home / name)
         for name in needs.credentials:
             if file_mode(home / name):
-                mounts.writable(os.path.realpath(home / name), home / name)
+                real = Path(os.path.realpath(home / name))
+                mounts.writable(real, home / name)
+                if real not in self.writable:
+                    self.writable.append(real)
         for name in (*needs.settings, *needs.credentials):
             if not file_mode(home / name):
                 forget_place(self.home, name)

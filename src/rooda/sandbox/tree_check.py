@@ -3,7 +3,7 @@
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -48,13 +48,18 @@ class TreeCheck:
         places: Places,
         is_over: Callable[[], bool] = lambda: False,
         commits: LostCommits | None = None,
+        writable: Callable[[], Iterable[Path]] = tuple,
     ) -> None:
-        """Remember the tree as it is now. Everything that differs later is a finding."""
+        """Remember the tree as it is now. Everything that differs later is a finding.
+
+        `writable` returns the other folders and files that a program in the sandbox can change.
+        """
         self._commits = commits
         self._workspace = workspace
         self._places = places
         self._is_over = is_over
-        seen = look(places)
+        self._writable = writable
+        seen = look(places, writable=map(str, writable()))
         self._before = seen.facts
         self._worktrees = worktrees_of(places)
         self._closed = seen.closed  # folders that the user has closed stay so
@@ -74,10 +79,12 @@ class TreeCheck:
         pin: Pin | None,
         *,
         protects_git: bool,
+        writable: Callable[[], Iterable[Path]] = tuple,
     ) -> "TreeCheck":
         """Return the checks for a run in a folder.
 
         `protects_git`: the sandbox lets no program change the settings and hooks of git.
+        `writable`: as above.
         """
         top = pin.top if pin is not None else work_tree(folder)
         own = str(workspace.resolve() / STATE_FOLDER)
@@ -94,7 +101,7 @@ class TreeCheck:
                 hooks=tuple(_hook_folders(top, tools)),
                 writes_git_settings=not protects_git,
             )
-        return cls(workspace, places, lambda: tools.is_over, commits)
+        return cls(workspace, places, lambda: tools.is_over, commits, writable)
 
     def run(self, place: str) -> list[Handled]:
         """Look at the tree, act on what is new, and return that.
@@ -103,7 +110,8 @@ class TreeCheck:
         returned once. What could not be removed is refused.
         """
         self.is_due, self.excluded = False, frozenset()
-        after = look(self._places, self._is_over, self._worktrees)
+        others = map(str, self._writable())
+        after = look(self._places, self._is_over, self._worktrees, others)
         handled: list[Handled] = []
         for found in compare(self._before, after.facts):
             handled += self._act(found, place)
@@ -164,9 +172,11 @@ class TreeCheck:
     def _above(self, path: str) -> Iterator[Above]:
         """Yield the open folder above a path, reached without links, and the last name."""
         places = self._places
-        tops = (places.git_folder, places.shared, places.top)
-        top = next(one for one in tops if one and path.startswith(f"{one}/"))
-        with Beneath(top).above(path.removeprefix(f"{top}/")) as found:
+        others = (str(one.parent) for one in self._writable())
+        tops = (places.git_folder, places.shared, places.top, *others)
+        starts = (f"{one.rstrip('/')}/" for one in tops if one)
+        start = next(one for one in starts if path.startswith(one))
+        with Beneath(start).above(path.removeprefix(start)) as found:
             yield found
 
     def _handled(

@@ -62,7 +62,7 @@ class Finding(StrEnum):
 
 _WORDS: Mapping[Finding, tuple[str, str]] = {
     Finding.GIT_LINK: (
-        "links or pipes in git's folder",
+        "links or pipes in the place of files of git",
         "git would write to other files through them, or wait for them",
     ),
     Finding.GIT_SETTINGS: ("settings of git", "git would run programs that they name"),

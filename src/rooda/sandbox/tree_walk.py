@@ -8,7 +8,7 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from msgspec import Struct, field
 
@@ -32,6 +32,7 @@ _REBASES = {
     "sequencer": "todo",
 }
 # The files of a repository that make git run a program or use other objects.
+_RULES = (".gitignore", ".gitattributes", ".gitmodules")  # git reads them in every folder
 _REMOTES = ("remotes", "branches")  # folders with files that name addresses, as git once had them
 _BARE = ({"HEAD", "objects", "refs"}, {"HEAD", "commondir"})  # what makes git see a repository
 _SETTINGS = ("config", "config.worktree", "commondir", "info/attributes", "objects/info/alternates")
@@ -69,10 +70,14 @@ class _Facts(Struct):
         if listing.error is not None:
             self.unreadable.add(path)
 
-    def note_file(self, path: str, status: os.stat_result) -> None:
-        """Note a file with unusual rights, or a regular one with more names."""
+    def note_rights(self, path: str, status: os.stat_result) -> None:
+        """Note a file with which another user gets rights of this one."""
         if status.st_mode & _SET_ID:
             self.set_id.add(path)
+
+    def note_file(self, path: str, status: os.stat_result) -> None:
+        """Note a file with unusual rights, or a regular one with more names."""
+        self.note_rights(path, status)
         if status.st_nlink > 1:
             self.hard_link_count += 1
             if len(self.hard_links) < _MOST_NAMED:
@@ -94,10 +99,12 @@ def look(
     places: Places,
     is_over: Callable[[], bool] = lambda: False,
     worktrees: Collection[str] | None = None,
+    writable: Iterable[str] = (),
 ) -> Seen:
     """Return what matters in the tree. `is_over` says that the walk has to end now.
 
     `worktrees` are the folders of other work trees that git had before: those of the user.
+    `writable` are other folders and files that a program inside can change.
     """
     found, clock = _Facts(), _Clock(is_over)
     is_whole = True
@@ -107,6 +114,8 @@ def look(
             if places.writes_git_settings:
                 _note_git_settings(folder, found)
         _walk_tree(places, found, clock)
+        for place in writable:
+            _walk_writable(place, found, clock)
     except _OutOfTimeError:
         is_whole = False
     facts = TreeFacts(
@@ -149,7 +158,14 @@ def _walk(top: str, found: _Facts, clock: _Clock) -> Iterator[tuple[str, Listing
 
 def _walk_tree(places: Places, found: _Facts, clock: _Clock) -> None:
     own = {places.skipped, places.git_folder, places.shared}
-    names = {".git", ".ralph", *CLI_SETTINGS, *CONFIG_NAMES, *map(os.path.basename, places.hooks)}
+    names = {
+        ".git",
+        ".ralph",
+        *_RULES,
+        *CLI_SETTINGS,
+        *CONFIG_NAMES,
+        *map(os.path.basename, places.hooks),
+    }
     # Folders in which all files are guarded, and what the files are.
     guarded: dict[str, Finding] = {}
     for folder, listing in _walk(places.top, found, clock):
@@ -172,6 +188,25 @@ def _walk_tree(places: Places, found: _Facts, clock: _Clock) -> None:
                 found.note_file(path, status)
 
 
+def _walk_writable(place: str, found: _Facts, clock: _Clock) -> None:
+    """Note files with unusual rights, of this user, in a folder that others may use as well."""
+
+    def note(path: str, status: os.stat_result) -> None:
+        if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+            found.note_rights(path, status)
+
+    with contextlib.suppress(OSError):
+        status = os.lstat(place)
+        if not stat.S_ISDIR(status.st_mode):
+            note(place, status)
+            return
+        for listing in Beneath(place).walk(clock.check):
+            if listing.closed is not None:
+                found.closed[f"{place}/{listing.path}"] = listing.closed
+            for name, status in listing.entries:
+                note(f"{place}/{listing.name(name)}", status)
+
+
 def _note_name(
     folder: str,
     entry: Entry,
@@ -185,6 +220,8 @@ def _note_name(
     path, here = f"{folder}/{name}", Beneath(listing.fd)
     if name == ".git" and (folder != places.top or not places.git_folder):
         found.repositories[folder] = _repository_mark(here, entry)
+    if name in _RULES and stat.S_ISFIFO(status.st_mode):
+        found.git_links[path] = "pipe"
     kind = inside or _kind(path, name, places)
     if name == ".ralph" and stat.S_ISLNK(status.st_mode):
         kind = Finding.CONFIG  # its config would be that of another folder

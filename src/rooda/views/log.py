@@ -14,6 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rooda.files.beneath import Beneath
 from rooda.loop.emitter import Stamped
 from rooda.loop.iteration_events import IterationEnded
 from rooda.text.colors import Color, Painter
@@ -156,15 +157,13 @@ class LogFile:
 
     def _open_again(self) -> int:
         """Open the same place as at the start. A link that is there now is not the user's."""
-        if self._is_link:
-            flags = _APPEND
-        else:
-            flags = _APPEND | os.O_NOFOLLOW
-            if self._path.is_symlink():
-                self._path.unlink()
+        if not self._is_link and self._path.is_symlink():
+            self._path.unlink()
         if os.path.realpath(self._path) != self._target:
             raise OSError(errno.ELOOP, "a symbolic link now leads elsewhere", str(self._path))
-        return os.open(self._path, flags, 0o600)
+        # The agent is at work, and may put a link there now: no link is followed on the way.
+        with Beneath("/").above(self._target.removeprefix("/")) as (folder, name):
+            return os.open(name, _APPEND | os.O_NOFOLLOW, 0o600, dir_fd=folder)
 
     def _is_there(self) -> bool:
         try:

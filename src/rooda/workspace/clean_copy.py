@@ -9,7 +9,7 @@ import contextlib
 import errno
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -28,6 +28,7 @@ _LINK, _REPOSITORY, _PROGRAM = "120000", "160000", "100755"
 # The file is gone, or a link or another kind of file is in its place or above it.
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO)
 _AT_ONCE = 200  # contents that git prints in one go
+_SMALL = 64 * 1024  # bytes of a content that rooda keeps in memory
 
 
 class _Entry(Struct, frozen=True):
@@ -156,21 +157,46 @@ def _permissions(mode: str) -> int:
 
 def _write_contents(git: Git, entries: Mapping[str, _Entry], to: Path) -> None:
     """Write files as the index has them, such as those outside of a sparse checkout."""
-    waiting = [*entries.items()]
-    for start in range(0, len(waiting), _AT_ONCE):
-        some = waiting[start : start + _AT_ONCE]
-        asked = "".join(f"{one.content}\n" for _, one in some).encode()
-        printed = git("cat-file", "--batch", given=asked)
+    sizes = _sizes(git, entries)
+    small = [one for one in entries.items() if sizes[one[0]] <= _SMALL]
+    for start in range(0, len(small), _AT_ONCE):
+        some = small[start : start + _AT_ONCE]
+        printed = git("cat-file", "--batch", given=_contents(one for _, one in some))
         for name, one in some:
-            head, _, rest = printed.partition(b"\n")
-            if not head.split(b" ")[-1].isdigit():
-                raise GitError(f"git cat-file: {name} is missing in the repository")
-            size = int(head.split(b" ")[-1])
-            content, printed = rest[:size], rest[size + 1 :]
+            _, _, rest = printed.partition(b"\n")
+            content, printed = rest[: sizes[name]], rest[sizes[name] + 1 :]
             if one.mode == _LINK:
                 Beneath(to).make_link(name, content)
             else:
                 Beneath(to).write_new(name, BytesIO(content), _permissions(one.mode))
+    for name in git.while_wanted(entries.keys() - dict(small).keys()):
+        _write_large(git, entries[name], name, to)
+
+
+def _write_large(git: Git, one: _Entry, name: str, to: Path) -> None:
+    """Write a file piece by piece: a few bytes of an agent can become gigabytes of content."""
+    if one.mode == _LINK:
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), name)
+    with tempfile.TemporaryFile() as content:
+        git.pieces(content.write, "cat-file", "blob", one.content)
+        content.seek(0)
+        Beneath(to).write_new(name, content, _permissions(one.mode))
+
+
+def _sizes(git: Git, entries: Mapping[str, _Entry]) -> dict[str, int]:
+    """Return the size of each content. Raises GitError if one is missing."""
+    found: dict[str, int] = {}
+    printed = git("cat-file", "--batch-check", given=_contents(entries.values())).splitlines()
+    for name, line in zip(entries, printed, strict=True):
+        *_, kind, size = line.split(b" ")
+        if kind != b"blob":
+            raise GitError(f"git cat-file: {name} is missing in the repository")
+        found[name] = int(size)
+    return found
+
+
+def _contents(entries: Iterable[_Entry]) -> bytes:
+    return "".join(f"{one.content}\n" for one in entries).encode()
 
 
 def _name(top: Path) -> str:

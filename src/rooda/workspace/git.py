@@ -58,7 +58,8 @@ _MISLEADING = frozenset(
         "GPG_TTY",  # gpg would ask there for a password
     }
 )
-_OFFLINE: Mapping[str, str] = {
+# Git would fetch an object that is missing, with the program that the repository names.
+OFFLINE: Mapping[str, str] = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",  # the same for older versions of git
 }
@@ -128,7 +129,7 @@ class Git:
         self._tools = tools
         self._online = online
         kept = {name: value for name, value in unattended(tools).items() if name not in _DATES}
-        network = _OFFLINE if online is None else {}
+        network = OFFLINE if online is None else {}
         # Plumbing runs no program of the user, so PATH needs no folder of the work tree.
         own = {"PATH": tools.path, **network, **_PLUMBING}
         self.environ: Mapping[str, str] = {**kept, **own, **(more or {})}

@@ -43,13 +43,14 @@ from rooda.summary.lines import holding_of
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
 from rooda.text.secret_values import names_a_secret
-from rooda.workspace.git import TRUE_OBJECTS, Git, GitError, GitInterruptedError
+from rooda.workspace.git import OFFLINE, TRUE_OBJECTS, Git, GitError, GitInterruptedError
+from rooda.workspace.git_files import check_rules
 from rooda.workspace.lock import Lock, LockHeldError
 from rooda.workspace.snapshots.snapshot_refs import UNDO
 from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.state_folder import STATE_FOLDER
 from rooda.workspace.tools import Tools
-from rooda.workspace.work_tree import explain_refusal
+from rooda.workspace.work_tree import explain_refusal, work_tree
 
 _UNDO = re.compile(r"u([0-9]{1,6})")
 _UNDO_AGE = timedelta(days=30)
@@ -64,6 +65,7 @@ _LONGEST_REST = 0.1  # seconds between two looks at git, in case no signal tells
 def _open(record: Recorded, folder: Path, tools: Tools) -> Snapshots:
     try:
         snapshots = Snapshots.open(folder, record.workspace / STATE_FOLDER, tools)
+        check_rules(work_tree(folder))  # a pipe would block the user's git
     except GitInterruptedError:
         raise
     except GitError as error:
@@ -130,7 +132,8 @@ def diff(
         sys.stdout.flush()
     masked = () if unmasked else ("--masked",)
     pager = f"{shlex.join(own_module(_FILTER, '--visible', *masked))} | {_pager(tools)}"
-    environ = {**os.environ, **TRUE_OBJECTS, "PATH": tools.path, "GIT_PAGER": pager}
+    own = {**TRUE_OBJECTS, **OFFLINE, "PATH": tools.path, "GIT_PAGER": pager}
+    environ = {**os.environ, **own}
     if not unmasked:  # the filter masks the secrets of its environment
         for number, variables in enumerate(given_variables(this_world(), row)):
             given = {name: value for name, value in variables.items() if names_a_secret(name)}
