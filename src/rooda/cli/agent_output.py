@@ -85,7 +85,7 @@ class _Output(Struct, frozen=True):
 
     def _pieces(self, row: IterationRow) -> Iterator[tuple[str, bytes]]:
         """Yield what the agent printed on each stream, in order of arrival."""
-        folder = iteration_folder(self.record.workspace, row.run, row.number, row.attempt)
+        folder = iteration_folder(self.record.state, row.run, row.number, row.attempt)
         try:
             yield from named_streams(folder)
         except OSError as error:
@@ -93,5 +93,5 @@ class _Output(Struct, frozen=True):
             if self.is_whole_run:
                 click.echo(f"Warning: {message}", err=True)  # the others may be there
                 return
-            problem = Problem(message, "It may have been deleted with `.rooda`")
+            problem = Problem(message, f"Something has deleted it from {folder}")
             raise InvalidInput([problem]) from None

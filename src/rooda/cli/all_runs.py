@@ -33,7 +33,7 @@ def listed(record: Recorded, rows: Sequence[RunRow]) -> list[ListedRun]:
     headlines = record.reader.headlines(row.run for row in counted)
     now = datetime.now().astimezone()
     return [
-        ListedRun(record.workspace, row, brief_of(row, headlines.get(row.run, ""), now))
+        ListedRun(record.place.tree, row, brief_of(row, headlines.get(row.run, ""), now))
         for row in counted
     ]
 
@@ -50,13 +50,16 @@ def all_runs(masker: Masker, limit: int | None, wanted: Mapping[str, Any]) -> li
     A record that can't be read is named on standard error, and the others are shown.
     """
     found = machine_runs(masker, this_world().environ, limit, _complain, **wanted)
-    order = {(one.tree, one.row.run): place for place, one in enumerate(found)}
+    order = {(one.tree, one.row.run): number for number, one in enumerate(found)}
     runs: list[ListedRun] = []
-    for tree, group in groupby(sorted(found, key=lambda one: one.tree), lambda one: one.tree):
+    by_record = sorted(found, key=lambda one: one.place.state)
+    for _, group in groupby(by_record, lambda one: one.place.state):
+        rows = list(group)
+        place = rows[0].place
         try:
-            runs += listed(Recorded.at(tree, masker), [one.row for one in group])
+            runs += listed(Recorded.at(place, masker), [one.row for one in rows])
         except (StoreError, InvalidInput) as error:
-            _complain(tree, str(error))
+            _complain(place.tree, str(error))
     return sorted(runs, key=lambda one: order[one.tree, one.row.run])
 
 

@@ -1,11 +1,12 @@
 """What `rooda watch` opens first, and where it reads."""
 
 import contextlib
+from pathlib import Path
 
 from rooda.cli.fleet_sight import FleetSight
 from rooda.config.problems import InvalidInput
 from rooda.config.world import World
-from rooda.console.recorded import Recorded, workspace_here
+from rooda.console.recorded import Recorded, place_here
 from rooda.engine.at_work import AtWork
 from rooda.fleet.display.fleet_table import table_text
 from rooda.live.machine_runs import machine_runs
@@ -14,8 +15,7 @@ from rooda.text.masking import Masker
 from rooda.views.table import paragraph
 from rooda.watch.fitted import Make
 from rooda.watch.sources import RunPlace, Sources
-from rooda.workspace.known_trees import remember_tree
-from rooda.workspace.record_place import find_workspace
+from rooda.workspace.record_place import RecordPlace
 
 
 def place_to_open(world: World, name: str | None, masker: Masker) -> RunPlace | None:
@@ -23,26 +23,24 @@ def place_to_open(world: World, name: str | None, masker: Masker) -> RunPlace | 
 
     A run of another work tree has to be named in full. Raises InvalidInput.
     """
-    if (own := find_workspace(world.folder)) is not None:
-        remember_tree(own, world.environ)  # a record of an older version is not in the list
     if name is None:
         return _at_work(world)
-    record = Recorded.at(workspace_here(world.folder), masker)
+    record = Recorded.at(place_here(world.folder), masker)
     try:
-        return RunPlace(record.workspace, record.run(name).run)
+        return RunPlace(record.place, record.run(name).run)
     except InvalidInput:
         for one in machine_runs(masker, world.environ):
             if one.row.run == name:
-                return RunPlace(one.tree, name)
+                return RunPlace(one.place, name)
         raise
 
 
 def _at_work(world: World) -> RunPlace | None:
     with contextlib.suppress(InvalidInput):
         run = AtWork.find(world.folder)
-        workspace = run.workspace()
-        if run.note is not None and workspace is not None:
-            return RunPlace(workspace, run.note.run)
+        state = run.state()
+        if run.note is not None and state is not None:
+            return RunPlace(RecordPlace(Path(run.note.workspace), state), run.note.run)
     return None
 
 

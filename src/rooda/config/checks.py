@@ -21,10 +21,8 @@ from rooda.prompts.parts import Context, Part, PromptError, TextPart
 from rooda.text.numbers import approximate_size
 from rooda.text.paths import file_mode, is_folder
 from rooda.workspace.free_space import find_shortage
-from rooda.workspace.state_folder import STATE_FOLDER
 from rooda.workspace.work_tree import OUTSIDE, leads_out
 
-_MOVE = "Move it away"
 LITTLE_DISK = 200 * 1024 * 1024
 
 
@@ -125,29 +123,14 @@ def check_contexts(contexts: Iterable[Context], most: int) -> Iterator[Check]:
             yield Check(f"Context file exists: {name}")
 
 
-def check_places(
-    values: Values, working_dir: Path, workspace: Path, project: Path | None = None
-) -> Iterator[Check]:
-    """Yield a check for each folder or file that a run can't write to.
-
-    `project` is the folder of the work, if the workspace with the record is apart from it.
-    """
+def check_places(values: Values, working_dir: Path, workspace: Path) -> Iterator[Check]:
+    """Yield a check for each folder or file of the user that a run can't write to."""
     if not is_folder(working_dir):
         what = "is not a folder" if file_mode(working_dir) else "does not exist"
         text = f"Working directory {what}: {working_dir}"
         yield _wrong(text, "Create it, or name another", values, WORKING_DIR)
-    is_new = project is not None and not file_mode(workspace)  # the start of the run makes it
-    state = workspace / STATE_FOLDER
-    target = state if file_mode(state) else workspace
-    if state.is_symlink() or (file_mode(state) and not is_folder(state)):
-        text = f"{STATE_FOLDER} is not a folder, and rooda needs one of that name: {state}"
-        yield Check(text, (_MOVE,), Problem(text, _MOVE, title="Workspace not writable"))
-    elif not is_new and not _writable_folder(target):
-        text = f"Workspace can't be written to: {target}"
-        fix = "Start in a folder of your own, or correct the folder's mode"
-        yield Check(text, (fix,), Problem(text, fix, title="Workspace not writable"))
     log_file = values[LOG_FILE]
-    if log_file is not None and (reason := _unwritable_file(Path(log_file), project or workspace)):
+    if log_file is not None and (reason := _unwritable_file(Path(log_file), workspace)):
         text = f"Log file can't be written: {log_file}: {reason}"
         yield _wrong(text, "Choose another with --log-file", values, LOG_FILE)
 

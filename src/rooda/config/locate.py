@@ -38,10 +38,14 @@ def global_folder(world: World) -> Path | None:
 def file_above(world: World) -> Path | None:
     """Return the nearest config file above the current folder, up to the top of the work tree.
 
-    For a run that goes on, the search goes up to its record: the agent may have made the current
-    folder a repository of its own.
+    A run that goes on has its own work tree: the agent may have made the current folder a
+    repository of its own.
     """
-    paths = [folder / CONFIG_NAME for folder in folders_to_top(world.folder, world.record)[1:]]
+    return _file_above(world.folder, world.top)
+
+
+def _file_above(below: Path, top: Path | None) -> Path | None:
+    paths = [folder / CONFIG_NAME for folder in folders_to_top(below, top)[1:]]
     return next((one for one in paths if os.path.lexists(one) and not is_foreign(one)), None)
 
 
@@ -110,11 +114,11 @@ def _around(world: World) -> list[Problem]:
 
     The agent may have made this folder a repository of its own.
     """
-    top = folders_to_top(world.folder, world.record)[-1]
+    top = folders_to_top(world.folder, world.top)[-1]
     around = top.parent
     if not has_repository(around):
         return []
-    path = file_above(World(top, {}, work_tree(around)))
+    path = _file_above(top, work_tree(around))
     if path is None:
         return []
     shown = os.path.relpath(path, world.folder)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from rooda.config.resolve import Values
 from rooda.config.settings import LOG_FILE, REPORT, SESSION_LOG
 from rooda.text.paths import glob_of_name, glob_of_series
-from rooda.workspace.state_folder import STATE_FOLDER
+from rooda.workspace.old_record import OLD_FOLDER
 
 _OUTPUT_STREAMS = (1, 2)
 
@@ -47,10 +47,10 @@ def own_files(values: Values) -> list[OwnFile]:
 def pathspecs(values: Values, top: str) -> list[tuple[str, str]]:
     """Return rooda's own files as git names them: the kind of pathspec, and the name from the top.
 
-    The state folder is one of them.
+    A record of version 0.1 that still lies in the tree is one of them.
     """
     files = (file.for_git(top) for file in own_files(values))
-    return [("glob", f"**/{STATE_FOLDER}/**"), *(file for file in files if file is not None)]
+    return [("glob", f"**/{OLD_FOLDER}/**"), *(file for file in files if file is not None)]
 
 
 def _redirected_to() -> Iterator[Path]:

@@ -34,6 +34,8 @@ from rooda.prompts.compose import (
 from rooda.prompts.parts import Context, Part, in_sight, size_of
 from rooda.tasks.task_file import TaskFile
 from rooda.workspace.free_space import DiskShortage, disk_places, find_shortage
+from rooda.workspace.record_place import RecordPlace
+from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.tools import Tools
 
 if TYPE_CHECKING:
@@ -94,10 +96,10 @@ class Plan(Struct, frozen=True):
     The first of `agents` does the work, the others take over from it. A `template`, or the prompt
     `file` of `rooda loop`, replaces the phases. `notes` are lines for the summary of the session
     log, `tools` are rooda's own programs, `flag_names` are the flags that advice may name.
-    `workspace` has the record; the user started the run there or in `started_in`, a folder below.
-    If the record is apart (`--record`), `project` is the folder that would have had it. Without a
-    `sandbox`, programs run as the user; in one, `sight` is what the agent can see. `tasks` is the
-    task file, if the run has one.
+    `workspace` is the top of the work tree; the user started the run there or in `started_in`, a
+    folder below. `state` is the state folder, with the record: `is_apart` if the user chose it
+    (`--record`). Without a `sandbox`, programs run as the user; in one, `sight` is what the agent
+    can see. `tasks` is the task file, if the run has one.
     """
 
     procedure: str
@@ -106,6 +108,7 @@ class Plan(Struct, frozen=True):
     agents: tuple[Agent, ...]
     values: Values
     workspace: Path
+    state: StateFolder
     working_dir: Path
     environ: Mapping[str, str]
     work: TaskSource = FixedTask(CurrentTask())
@@ -116,15 +119,15 @@ class Plan(Struct, frozen=True):
     tools: Tools = field(default_factory=Tools)
     flag_names: FlagNames = FlagNames()
     started_in: Path | None = None
-    project: Path | None = None
+    is_apart: bool = False
     sandbox: "SandboxPlan | None" = None
     sight: Sight | None = None
     tasks: TaskFile | None = None
 
     @property
-    def root(self) -> Path:
-        """The folder of the work: the workspace, unless the record is apart from it."""
-        return self.project or self.workspace
+    def place(self) -> RecordPlace:
+        """The work tree and its state folder."""
+        return RecordPlace(self.workspace, self.state)
 
     def in_sandbox(self, sandbox: "SandboxPlan | None") -> "Plan":
         """Return the plan with a sandbox: no file of the prompt is read out of the agent's sight.
@@ -133,7 +136,7 @@ class Plan(Struct, frozen=True):
         """
         if sandbox is None:
             return self
-        sight = sandbox.sight(self.workspace)
+        sight = sandbox.sight()
         return replace(
             self,
             sandbox=sandbox,
@@ -166,7 +169,7 @@ class Plan(Struct, frozen=True):
     def disk_shortage(self) -> DiskShortage | None:
         """Return the disk with too little free space for the next iteration, if there is one."""
         floor = self.values[MIN_FREE_DISK]
-        return find_shortage(floor, disk_places(self.working_dir, self.workspace))
+        return find_shortage(floor, disk_places(self.working_dir, self.state))
 
     def missing_file(self) -> str:
         """Return what to say if the required file is missing now; "" if it is there."""

@@ -35,7 +35,7 @@ from rooda.config.layers import FILE_RUN, Layer, Layers, PhaseValue
 from rooda.config.locate import read_layers
 from rooda.config.notify_checks import check_notify
 from rooda.config.plan import CurrentTask, FixedTask, Plan, PromptTemplate, TaskSource
-from rooda.config.problems import Problem, Severity, errors, in_order
+from rooda.config.problems import InvalidInput, Problem, Severity, errors, in_order
 from rooda.config.prompting import choose_contexts, choose_file, choose_phases
 from rooda.config.publish_checks import check_publishing
 from rooda.config.repository_values import explain
@@ -57,6 +57,7 @@ from rooda.config.settings import (
     TASKS,
     WORKING_DIR,
 )
+from rooda.config.state_checks import check_state, record_place, warn_of_passing
 from rooda.config.task_checks import check_tasks, find_task_file
 from rooda.config.text_kinds import BY_TASKS
 from rooda.config.validate import (
@@ -74,6 +75,7 @@ from rooda.config.world import World, with_changes
 from rooda.prompts.compose import promise_tag
 from rooda.prompts.parts import PHASES, Context, PromptError
 from rooda.workspace.free_space import disk_places
+from rooda.workspace.record_place import RecordPlace
 from rooda.workspace.tools import Tools
 
 _ANY_TAG = re.compile(r"<promise>\s*([A-Za-z0-9_-]{1,40})\s*</promise>")
@@ -159,7 +161,7 @@ class Prepared(Struct, frozen=True):
         return self.plan is not None and not errors(self.all_problems())
 
 
-def prepare(request: RunRequest, world: World) -> Prepared:
+def prepare(request: RunRequest, world: World) -> Prepared:  # noqa: PLR0915 - one step each
     """Return the plan of a run and everything that is wrong with it. Starts and changes nothing."""
     own = request.own
     problems: list[Problem] = [] if own is None else [*own.problems]
@@ -169,10 +171,10 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     problems += _check_values(layers, values, request)
 
     root = world.folder if own is None else own.root
-    workspace, project = world.workspace(root), world.project(root)
+    workspace, place = world.workspace(root), _record_place(world, root, problems)
     working_dir = Path(values[WORKING_DIR] or root)
     environ, environ_outside = _environments(values, world, is_preview=request.is_preview)
-    tools = Tools(environ_outside, [workspace, *([project] if project else []), working_dir])
+    tools = Tools(environ_outside, [workspace, working_dir])
     command, agents = _agents(layers, values, request, root, problems)
     checks = _config_above(layers, request)
     checks += [check_program(one.argv, one.command, working_dir, environ) for one in agents]
@@ -191,8 +193,7 @@ def prepare(request: RunRequest, world: World) -> Prepared:
         checks += _check_prompt(values_read, contexts, problems, most)
         at_start = tuple(warn_of_no_work(request.procedure, phases, contexts, working_dir))
     problems += warn_of_agents(agents, values)
-    checks += check_places(values, working_dir, workspace, project)
-    problems += check_floor(values, disk_places(working_dir, workspace)) or check_disk(workspace)
+    checks += check_places(values, working_dir, workspace)
     problems += check_git(values, working_dir, tools, is_needed=own is not None)
     if not request.resumed:
         problems += check_clean(values, working_dir, tools)
@@ -200,13 +201,20 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     problems += check_publishing(values, working_dir, tools)
     problems += check_programs(values, working_dir, environ, tools)
     problems += check_branch(values, working_dir, tools, resumed=request.resumed)
-    folders = (root, workspace, *([project] if project else []))
-    sandbox = find_sandbox(values, world, working_dir, folders, tools)
+    state = None if place is None else place.state
+    sandbox = find_sandbox(values, world, working_dir, (root, workspace), tools, state)
     problems += [*sandbox.problems, *check_paths(values, agents, phases.values(), working_dir)]
     checks.append(sandbox.check)
 
+    problems += check_disk(workspace)
+    if place is not None:
+        problems += check_floor(values, disk_places(working_dir, place.state))
+        seen = () if sandbox.plan is None else sandbox.plan.shown
+        problems += check_state(world, place, (working_dir, *seen))
+        at_start += tuple(warn_of_passing(place))
+
     plan = None
-    if agents and _has_prompt(own, phases, file):
+    if state is not None and agents and _has_prompt(own, phases, file):
         task = FixedTask(CurrentTask(layers.description(request.procedure) or (request.file or "")))
         plan = Plan(
             procedure=request.name,
@@ -215,6 +223,7 @@ def prepare(request: RunRequest, world: World) -> Prepared:
             agents=tuple(agents),
             values=values,
             workspace=workspace,
+            state=state,
             working_dir=working_dir,
             environ=environ,
             work=task if own is None else own.tasks,
@@ -224,7 +233,7 @@ def prepare(request: RunRequest, world: World) -> Prepared:
             tools=tools,
             flag_names=request.flag_names,
             started_in=world.folder,
-            project=project,
+            is_apart=world.is_apart,
             tasks=find_task_file(values, working_dir, world),
         ).in_sandbox(sandbox.plan)
         problems += _check_whole_prompt(plan, checks)
@@ -238,6 +247,14 @@ def prepare(request: RunRequest, world: World) -> Prepared:
         tuple(_with_advice(check, names) for check in checks),
         at_start,
     )
+
+
+def _record_place(world: World, root: Path, problems: list[Problem]) -> RecordPlace | None:
+    try:
+        return record_place(world, root)
+    except InvalidInput as invalid:
+        problems += invalid.problems
+        return None
 
 
 def _environments(

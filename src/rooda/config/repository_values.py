@@ -32,7 +32,6 @@ from rooda.config.settings import (
     SESSION_LOG,
 )
 from rooda.config.text_kinds import TextMap
-from rooda.workspace.state_folder import STATE_FOLDER
 
 # The value with which the file makes the sandbox stronger, and the one of the user that gives way.
 _STRONGER: tuple[tuple[Setting[Any], object, object], ...] = (
@@ -50,7 +49,7 @@ _OPENING: tuple[Setting[Any], ...] = (
 # Parts of the command that the user has chosen as the sandbox, and that runs outside.
 _OF_COMMAND: tuple[Setting[Any], ...] = (SANDBOX_COMMAND, ENV)
 _WRITTEN: tuple[Setting[Any], ...] = (LOG_FILE, SESSION_LOG, REPORT)
-_NOT_ITS_OWN = (".git", STATE_FOLDER)  # folders of a work tree that its file does not write to
+_NOT_ITS_OWN = (".git",)  # folders of a work tree that its file does not write to
 
 HOW_TO_TRUST = (
     f"If you trust that file, set {SANDBOX_TRUST.key}: true in your own config file, or "

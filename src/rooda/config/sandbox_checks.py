@@ -39,6 +39,7 @@ from rooda.files.sight import Sight, leads_out
 from rooda.prompts.parts import FilePart
 from rooda.text.paths import file_mode
 from rooda.workspace.git import Git, GitError
+from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import work_tree
 
@@ -84,7 +85,12 @@ def variables_of_file(values: Values) -> frozenset[str]:
 
 
 def find_sandbox(
-    values: Values, world: World, working_dir: Path, folders: tuple[Path, ...], tools: Tools
+    values: Values,
+    world: World,
+    working_dir: Path,
+    folders: tuple[Path, ...],
+    tools: Tools,
+    state: StateFolder | None,
 ) -> SandboxFound:
     """Return the sandbox of a run, and try bubblewrap out. Changes nothing."""
     kind = values[SANDBOX_KIND]
@@ -106,11 +112,14 @@ def find_sandbox(
         words = _split(values[SANDBOX_COMMAND] or "")
     except SandboxError as error:
         return SandboxFound(None, check, (*problems, _problem(error, values)))
+    if state is None:  # another problem says why
+        return SandboxFound(None, check, tuple(problems))
     plan = SandboxPlan(
         kind=SandboxKind(kind),
         tree=work_tree(working_dir),
         folders=(working_dir, *folders),
         home=home,
+        state=state,
         outside=dict(world.environ),
         tools=tools,
         network=values[SANDBOX_NETWORK],

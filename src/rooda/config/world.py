@@ -7,7 +7,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from rooda.config.problems import InvalidInput, Problem
-from rooda.workspace.record_place import workspace_for
+from rooda.workspace.record_place import RecordPlace, place_for
+from rooda.workspace.state_home import NoStateHomeError
+from rooda.workspace.work_tree import folders_to_top
 
 
 class World(Struct, frozen=True):
@@ -15,16 +17,27 @@ class World(Struct, frozen=True):
 
     folder: Path
     environ: Mapping[str, str]
-    record: Path | None = None  # the folder with the record of the run that goes on
-    is_apart: bool = False  # `record` is not a part of the project: the user chose it (--record)
+    place: RecordPlace | None = None  # the record that is known already: that of the run to resume
+    is_apart: bool = False  # the user chose the state folder (--record)
+
+    def record_place(self, root: Path | None = None) -> RecordPlace:
+        """Return the place for the record of a run that starts here, or in the project's root.
+
+        Raises NoStateHomeError.
+        """
+        return self.place or place_for(root or self.folder, self.environ)
 
     def workspace(self, root: Path | None = None) -> Path:
-        """Return the folder with the record of a run that starts here, or of the project's root."""
-        return self.record or workspace_for(root or self.folder)
+        """Return the work tree of a run that starts here, or in the project's root."""
+        try:
+            return self.record_place(root).tree
+        except NoStateHomeError:
+            return folders_to_top(root or self.folder)[-1]
 
-    def project(self, root: Path | None = None) -> Path | None:
-        """Return the folder that would have the record, if the user chose another; else None."""
-        return workspace_for(root or self.folder) if self.is_apart else None
+    @property
+    def top(self) -> Path | None:
+        """The work tree of the known record."""
+        return None if self.place is None else self.place.tree
 
     @property
     def home(self) -> Path | None:

@@ -1,6 +1,7 @@
 """Names for shell completion, found without loading YAML, which takes too long for a Tab."""
 
 import contextlib
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -39,12 +40,12 @@ def complete_runs(
 def _newest_runs() -> list[str]:
     """Return the names of the newest runs that have a folder; names begin with the date."""
     from rooda.record.run_folders import run_folders
-    from rooda.workspace.record_place import find_workspace
+    from rooda.workspace.record_place import find_place
 
     with contextlib.suppress(OSError):
-        workspace = find_workspace(Path.cwd())
-        if workspace is not None:
-            return run_folders(workspace)[: -_MOST_RUNS - 1 : -1]
+        place = find_place(Path.cwd(), os.environ)
+        if place is not None:
+            return run_folders(place.state)[: -_MOST_RUNS - 1 : -1]
     return []
 
 

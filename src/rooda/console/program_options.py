@@ -14,11 +14,12 @@ from rooda.console.options import RunOption
 
 if TYPE_CHECKING:
     from rooda.engine.for_programs import ForPrograms
+    from rooda.workspace.record_place import RecordPlace
 
 SECTION = "For programs"  # the section of the help
 
 _OPTIONS: Mapping[str, tuple[str, str]] = {
-    "--record": ("DIR", "Keep the record of the run in DIR, not in the work tree"),
+    "--record": ("DIR", "Keep the record of the run in DIR, as its state folder"),
     "--run-id": ("NAME", "Name of the new run [default: its time and six letters]"),
     "--result": ("FILE", "Write the outcome of the run to FILE, as one JSON object"),
     "--account": ("NAME", "Account that pays for the agent, for messages about its usage limits"),
@@ -64,8 +65,8 @@ def program_options() -> list[click.Parameter]:
     ]
 
 
-def record_of(parameters: Mapping[str, Any]) -> Path | None:
-    """Return the folder for the record that `--record` names. Raises InvalidInput."""
+def record_of(parameters: Mapping[str, Any]) -> "RecordPlace | None":
+    """Return the place of the record that `--record` names. Raises InvalidInput."""
     # Imported here: help and completion need none of it.
     from rooda.config.world import this_world
     from rooda.engine.for_programs import record_apart

@@ -11,13 +11,16 @@ import click
 from msgspec import Struct
 
 from rooda.config.problems import InvalidInput, Problem
+from rooda.config.state_checks import record_place
 from rooda.config.world import this_world
 from rooda.console.masking import masker_here
 from rooda.record.json_objects import last_attempts, with_summary
 from rooda.record.rows import IterationRow, NoRecord, NothingRecorded, RunRow, StoreError
 from rooda.record.run_names import LAST, from_end
+from rooda.text.controls import one_line
 from rooda.text.masking import MASK_NOTHING, Masker
-from rooda.workspace.record_place import find_workspace
+from rooda.workspace.record_place import RecordPlace
+from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.work_tree import folders_to_top, had_repository, has_repository
 
 if TYPE_CHECKING:
@@ -27,18 +30,36 @@ _T = TypeVar("_T")
 _ITERATION = re.compile(r"[0-9]{1,6}")
 
 
-def workspace_here(root: Path | None = None) -> Path:
-    """Return the folder with the record of the current folder, or of a project's root.
+def place_here(root: Path | None = None) -> RecordPlace:
+    """Return the record of the current folder, or of a project's root. Raises InvalidInput.
 
     Every command that reads a record finds it here. Tells the user of a record of another tree.
     """
-    folder = root or this_world().folder
-    found = find_workspace(folder)
+    world = this_world()
+    folder = root or world.folder
+    found = settle_here(root)
     if found is None:
-        return folder
-    if found not in folders_to_top(folder):
-        click.echo(f"This work tree has no record; this is the one of {found}.", err=True)
+        return record_place(world, root)
+    if found.tree not in folders_to_top(folder):
+        click.echo(f"This work tree has no record; this is the one of {found.tree}.", err=True)
     return found
+
+
+def settle_here(root: Path | None = None) -> RecordPlace | None:
+    """Return the nearest record; first bring one to its place, after a move or an update."""
+    # Pressing Tab loads this module too, and needs no database.
+    from rooda.record.settle import settled
+
+    world = this_world()
+    folder = root or world.folder
+    return settled(folder, world.environ, lambda line: click.echo(one_line(line), err=True))
+
+
+def shown_path(path: Path) -> str:
+    """Return a path as a user writes it: `~/shop`."""
+    home = this_world().home
+    is_below_home = home is not None and path.is_relative_to(home)
+    return f"~/{path.relative_to(home)}" if is_below_home and home else str(path)
 
 
 def refuse_run_around(workspace: Path, row: RunRow) -> None:
@@ -67,22 +88,32 @@ def _seconds(text: str | None) -> float:
 class Recorded(Struct, frozen=True):
     """The record that reading commands read."""
 
-    workspace: Path
+    place: RecordPlace
     reader: "RecordReader"
     masker: Masker = MASK_NOTHING
+
+    @property
+    def workspace(self) -> Path:
+        """The top of the work tree."""
+        return self.place.tree
+
+    @property
+    def state(self) -> StateFolder:
+        """The folder with the record."""
+        return self.place.state
 
     @classmethod
     def here(cls, *, unmasked: bool = False) -> "Recorded":
         """Return the record of the current folder, without secrets unless the user wants them."""
-        return cls.at(workspace_here(), masker_here(unmasked=unmasked))
+        return cls.at(place_here(), masker_here(unmasked=unmasked))
 
     @classmethod
-    def at(cls, workspace: Path, masker: Masker) -> "Recorded":
-        """Return the record of a folder as a view shows it."""
+    def at(cls, place: RecordPlace, masker: Masker) -> "Recorded":
+        """Return the record of a work tree as a view shows it."""
         # Pressing Tab loads this module too, and needs no database.
         from rooda.record.record_reader import RecordReader
 
-        return cls(workspace, RecordReader(workspace, mask=masker.tree), masker)
+        return cls(place, RecordReader(place.state, mask=masker.tree), masker)
 
     def run(self, name: str | None) -> RunRow:
         """Return a run by its name, or the last one. Raises InvalidInput."""

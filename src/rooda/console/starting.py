@@ -30,6 +30,7 @@ from rooda.record.record_reader import RecordReader
 from rooda.record.rows import NothingRecorded, RunRow
 from rooda.record.run_names import from_end
 from rooda.text.paths import is_folder
+from rooda.workspace.record_place import RecordPlace
 
 LAST = ""  # `--resume` without a name
 
@@ -55,15 +56,15 @@ def launch(prepared: Prepared, interrupts: Interrupts, invocation: Invocation) -
     return result.exit_code
 
 
-def find(workspace: Path, wanted: str, procedure: str | None = None) -> RunRow:
+def find(place: RecordPlace, wanted: str, procedure: str | None = None) -> RunRow:
     """Return a run by its name, or the last one. Raises InvalidInput."""
-    reader = RecordReader(workspace)
+    reader = RecordReader(place.state)
     return readable(lambda: _find(reader, wanted, procedure))
 
 
-def find_for_rooda(workspace: Path, wanted: str) -> RunRow:
+def find_for_rooda(place: RecordPlace, wanted: str) -> RunRow:
     """Return the run for `rooda resume`: of any procedure except those of ralph."""
-    row = find(workspace, wanted)
+    row = find(place, wanted)
     front = front_of_run(row)
     if row.status == Status.SUCCESS:
         raise nothing_to_resume(f"run {row.run} ended as success", new_run(front))
@@ -74,7 +75,7 @@ def find_for_rooda(workspace: Path, wanted: str) -> RunRow:
 
 
 def take_up(
-    workspace: Path,
+    place: RecordPlace,
     row: RunRow,
     now: click.Context,
     command: click.Command,
@@ -91,7 +92,7 @@ def take_up(
     front = front_of_run(row)
     recorded = _recorded(row, front)
     here = this_world().folder
-    folder = here if is_apart else _folder(workspace, row, recorded)
+    folder = here if is_apart else _folder(place.tree, row, recorded)
     given_now = parts_of(now)
     if folder != here:
         given_now = anchored_in(here, given_now, rules)
@@ -115,7 +116,7 @@ def take_up(
         replaced=given_of(command, merged.replaced).masked(),
         folder="" if folder == here else str(folder),
     )
-    world = replace(go_to(folder), record=workspace, is_apart=is_apart)
+    world = replace(go_to(folder), place=place, is_apart=is_apart)
     return TakenUp(row.run, world, given, parameters, news)
 
 

@@ -160,7 +160,7 @@ def run_canary(
             return None
         report = _report(canary, gather(result, task, scratch, agent.program), scratch)
         keep = not report.ok
-        return replace(report, kept=scratch.folder) if keep else report
+        return replace(report, kept=scratch.around) if keep else report
     finally:
         if not keep:
             scratch.remove()

@@ -24,6 +24,7 @@ from rooda.prompts.compose import promise_tag
 from rooda.text.event import Event
 from rooda.text.plain_files import read_plain_file
 from rooda.workspace.git import Git, GitError
+from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.tools import Tools
 
 # -- the task --------------------------------------------------------------------------------
@@ -133,9 +134,11 @@ class ScratchRepository:
 
     def __init__(self, tools: Tools) -> None:
         """Create the folder. Raises OSError, for example if the disk is full."""
-        self.folder = Path(tempfile.mkdtemp(prefix="rooda-canary-")).resolve()
+        self.around = Path(tempfile.mkdtemp(prefix="rooda-canary-")).resolve()
+        self.folder = self.around / "work"
         self.trouble = ""
         try:
+            self.folder.mkdir()
             (self.folder / "README.md").write_text(_README, encoding="utf-8")
             git = Git(self.folder, tools, settings=_GIT_SETTINGS)
             git("init", "-q")
@@ -155,8 +158,8 @@ class ScratchRepository:
             return None
 
     def remove(self) -> None:
-        """Delete the folder."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Delete the folder, and the one of the record beside it."""
+        shutil.rmtree(self.around, ignore_errors=True)
 
 
 # -- one iteration ---------------------------------------------------------------------------
@@ -261,6 +264,7 @@ def run_trial(
         agents=(agent,),
         values=values,
         workspace=folder,
+        state=StateFolder(folder.parent / "record"),
         working_dir=folder,
         environ=environ,
         template=task,

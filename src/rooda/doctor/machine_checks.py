@@ -10,8 +10,9 @@ from rooda.config.flag_names import IN_FILES
 from rooda.config.git_checks import Obstacle, find_top
 from rooda.config.layers import Layers
 from rooda.config.locate import CONFIG_NAME, global_folder
-from rooda.config.problems import Problem, errors, warnings
+from rooda.config.problems import InvalidInput, Problem, Severity, errors, warnings
 from rooda.config.resolve import Values
+from rooda.config.state_checks import check_state, record_place, warn_of_passing
 from rooda.config.world import World
 from rooda.doctor.findings import Finding, Mark
 from rooda.text.controls import one_line
@@ -21,9 +22,9 @@ from rooda.workspace.free_space import find_shortage
 from rooda.workspace.git import Git, GitError, unfinished
 from rooda.workspace.git_files import check_git_folder
 from rooda.workspace.identity import unknown_identity
-from rooda.workspace.lock import LockHolder, is_locked, lock_holders
+from rooda.workspace.lock import LockHolder, is_locked, lock_holders, note_of_tree
 from rooda.workspace.lock_note import LockNote, read_note
-from rooda.workspace.record_place import find_workspace
+from rooda.workspace.record_place import find_place
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import folders_to_top
 
@@ -94,7 +95,8 @@ def check_lock(folder: Path) -> Finding:
         holders = [one for one in lock_holders(folder) if one.note or one.folder in within]
         if not holders and is_locked(within[-1]):
             holders = [LockHolder(None, within[-1], None)]
-        left = read_note(find_workspace(folder) or within[-1])
+        found = find_place(folder, os.environ)
+        left = note_of_tree(within[-1]) if found is None else read_note(found.state)
     except (OSError, RuntimeError) as error:
         text = f"rooda could not check whether a run is active here: {error}"
         return Finding(
@@ -147,9 +149,27 @@ def check_permissions(values: Values, working_dir: Path, world: World) -> Iterat
     for check in wrong:
         advice = IN_FILES.advice("; ".join(check.details))
         yield Finding("permissions", Mark.PROBLEM, check.text, advice)
-    if not wrong:
+    if not os.access(workspace, os.W_OK | os.X_OK):
+        text = f"{workspace} can't be written to: agents can change nothing there"
+        yield Finding("permissions", Mark.WARNING, text, "Correct the mode of the folder")
+    elif not wrong:
         yield Finding("permissions", Mark.OK, f"{workspace} can be written to")
+    yield from _check_record(world)
     yield _global_folder(world)
+
+
+def _check_record(world: World) -> Iterator[Finding]:
+    """Check that a run can write its record, and name the place."""
+    try:
+        place = record_place(world)
+        found = [*check_state(world, place), *warn_of_passing(place)]
+    except InvalidInput as invalid:
+        found = [*invalid.problems]
+    for one in found:
+        mark = Mark.PROBLEM if one.severity is Severity.ERROR else Mark.WARNING
+        yield Finding("record", mark, one.message, one.suggestion)
+    if not found:
+        yield Finding("record", Mark.OK, f"the record is in {place.state}")
 
 
 def _global_folder(world: World) -> Finding:

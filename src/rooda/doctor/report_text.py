@@ -119,5 +119,5 @@ def canary_text(report: CanaryReport) -> str:
         return f"{text}{name} can do what a run needs.\n"
     return (
         f"{text}{name} can't do what a run needs: the lines above say what to do.\n"
-        f"The folder is kept: {report.kept} (prompt and output are below .rooda/runs)\n"
+        f"The folder is kept: {report.kept} (prompt and output are below record/runs)\n"
     )

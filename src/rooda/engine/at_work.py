@@ -17,7 +17,8 @@ from rooda.record.rows import StoreError
 from rooda.text.controls import one_line, shown_words
 from rooda.workspace.lock import is_locked, is_locked_by_pid, lock_holders
 from rooda.workspace.lock_note import LockNote, here
-from rooda.workspace.record_place import find_workspace
+from rooda.workspace.record_place import find_place
+from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.work_tree import folders_to_top, had_repository
 
 _PACE = 0.05  # seconds between two looks at the process
@@ -89,21 +90,17 @@ class AtWork(Struct, frozen=True):
         """Whether the process still runs; a zombie does not."""
         return start_time(self.pid) == self.started
 
-    def workspace(self) -> Path | None:
-        """Return the folder with the record of the run; None if it can't be found.
-
-        The run holds the lock of that folder: an agent can change the note, but not the kernel's
-        list of locks.
-        """
-        if self.note is not None and is_locked_by_pid(Path(self.note.workspace), self.pid):
-            return Path(self.note.workspace)
+    def state(self) -> StateFolder | None:
+        """Return the state folder of the run; None if it can't be found."""
+        if self.note is not None and self.note.state:
+            return StateFolder(Path(self.note.state))
         try:
             start = Path(f"/proc/{self.pid}/cwd").readlink()
         except OSError:
             return None
-        held = [one for one in (start, *start.parents) if is_locked_by_pid(one, self.pid)]
-        found = find_workspace(start)
-        return found if found in held else (held[-1] if held else None)
+        found = find_place(start, os.environ)
+        is_locked_there = found is not None and is_locked_by_pid(found.state, self.pid)
+        return found.state if found is not None and is_locked_there else None
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to the run. Raises InvalidInput when that is impossible."""
@@ -147,7 +144,7 @@ class AtWork(Struct, frozen=True):
         if self.note is None:
             return ""
         try:
-            reader = RecordReader(Path(self.note.workspace))
+            reader = RecordReader(StateFolder(Path(self.note.state)))
             return one_line(reader.run(self.note.run).status)
         except StoreError:
             return ""

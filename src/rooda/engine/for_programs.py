@@ -10,11 +10,10 @@ from rooda.config.command import Agent
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import World
 from rooda.text.paths import is_folder
-from rooda.workspace.record_place import workspace_for
-from rooda.workspace.state_folder import STATE_FOLDER
+from rooda.workspace.record_place import RecordPlace
+from rooda.workspace.state_folder import StateFolder, make_state_folder
 
 _TITLE = "Record not usable"
-_GIT = ".git"
 
 
 class ForPrograms(Struct, frozen=True):
@@ -45,28 +44,24 @@ def _known_name(agent: Agent) -> str:
     return program.adapter.name if program.is_known else agent.name
 
 
-def record_apart(folder: Path, world: World) -> Path:
-    """Return the folder for a record that is apart from the work tree. Raises InvalidInput."""
+def record_apart(folder: Path, world: World) -> RecordPlace:
+    """Return the place of a record in a folder that the user chose. Raises InvalidInput."""
     found = Path(os.path.realpath(folder))
-    project = workspace_for(world.folder)
-    if STATE_FOLDER in found.parts:
-        message = f"the record can't be in {found}, which is inside of the {STATE_FOLDER} of a run"
-        raise _refused(message)
-    is_inside = found.is_relative_to(project) and found != project
-    if is_inside and _GIT not in found.relative_to(project).parts:
-        message = f"the record can't be in {found}, which is a part of the work tree {project}"
+    tree = world.workspace()
+    if found.is_relative_to(tree):
+        message = f"the record can't be in {found}, which is a part of the work tree {tree}"
         raise _refused(message)
     if found.exists() and not is_folder(found):
         raise _refused(f"the record can't be in {found}, which is not a folder")
-    return found
+    return RecordPlace(tree, StateFolder(found))
 
 
-def make_record_folder(folder: Path) -> None:
+def make_record_folder(state: StateFolder) -> None:
     """Create the folder for a record, private to the user. Raises InvalidInput."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_state_folder(state)
     except OSError as error:
-        message = f"the folder {folder} can't be created for the record: {error.strerror}"
+        message = f"the folder {state} can't be created for the record: {error.strerror}"
         raise _refused(message) from None
 
 

@@ -67,7 +67,7 @@ class _Sending(Notifying):
 
         def summary() -> RunSummary | None:
             try:
-                reader = RecordReader.for_view(plan.workspace, masker.tree)
+                reader = RecordReader.for_view(plan.state, masker.tree)
                 now = datetime.now().astimezone()
                 return summarize(reader.run(run), reader.each_iteration(run), now)
             except (OSError, StoreError):
@@ -75,7 +75,7 @@ class _Sending(Notifying):
 
         is_silent = bell is None or self._has_services
         view = Notifications(
-            Named(PurePath(plan.root).name, plan.procedure, run, self._resume),
+            Named(PurePath(plan.workspace).name, plan.procedure, run, self._resume),
             moments_of(plan.values),
             self._client,
             summary=summary,
@@ -94,7 +94,7 @@ class _Sending(Notifying):
 def _log(plan: Plan, run: str) -> Iterator[int]:
     """Yield a descriptor of the log for the results: a file of the run, else nothing."""
     try:
-        log = open_to_append(plan.workspace, f"runs/{run}/{LOG}")
+        log = open_to_append(plan.state, f"runs/{run}/{LOG}")
     except OSError:
         log = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
     try:

@@ -39,7 +39,7 @@ def run_alone(prepared: Prepared, command: str, interrupts: Interrupts) -> Alone
     plan = _plan(prepared)
     plan.tools.interrupts = interrupts
     with interrupts.deferred(), ExitStack() as closing:
-        make_state_folder(plan.workspace)
+        make_state_folder(plan.state)
         closing.enter_context(hold_run_lock(plan))
         closing.enter_context(plan.tools.runner)
         sandbox, pin = open_sandbox(plan), Pin.of(plan.working_dir, plan.tools)

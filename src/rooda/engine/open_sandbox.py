@@ -32,5 +32,5 @@ def check_tree_of(plan: Plan, sandbox: "Sandbox | None", pin: "Pin | None") -> "
     from rooda.sandbox.tree_check import TreeCheck  # noqa: PLC0415
 
     protects_git = sandbox.plan.kind is SandboxKind.BWRAP
-    where = (plan.workspace, plan.working_dir, plan.tools, pin)
+    where = (plan.state, plan.working_dir, plan.tools, pin)
     return TreeCheck.of(*where, protects_git=protects_git, writable=lambda: sandbox.writable)

@@ -12,7 +12,7 @@ from rooda.loop.protect_events import ProtectionStarted
 from rooda.text.path_patterns import PathPatterns
 from rooda.text.plain_files import read_plain_file
 from rooda.workspace.protected_files import CannotProtect, ProtectedFiles, matching_files
-from rooda.workspace.state_folder import STATE_FOLDER, keep_file
+from rooda.workspace.state_folder import keep_file
 
 _NAMES = "protected"  # the file with the names, in the folder of a run
 _LARGEST_LIST = 64 * 1024 * 1024  # bytes
@@ -39,7 +39,7 @@ def protected_files(
     except CannotProtect as error:
         raise InvalidInput([_problem(plan, str(error))]) from None
     if is_new:
-        keep_file(plan.workspace, f"runs/{run}/{_NAMES}", b"\0".join(map(os.fsencode, names)))
+        keep_file(plan.state, f"runs/{run}/{_NAMES}", b"\0".join(map(os.fsencode, names)))
     unmatched = [one for one in given if not any(map(PathPatterns([one]).match, names))]
     action = plan.values[PROTECT_ON_CHANGE]
     emitter(ProtectionStarted(len(found), action, tuple(unmatched) if is_new else ()))
@@ -48,7 +48,7 @@ def protected_files(
 
 def _known_names(plan: Plan, run: str) -> set[str] | None:
     """Return the names that a new run wrote down; None if they are gone."""
-    path = plan.workspace / STATE_FOLDER / f"runs/{run}/{_NAMES}"
+    path = plan.state / f"runs/{run}/{_NAMES}"
     with contextlib.suppress(OSError):
         return {os.fsdecode(name) for name in read_plain_file(path, _LARGEST_LIST).split(b"\0")}
     return None

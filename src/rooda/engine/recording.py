@@ -21,6 +21,7 @@ from rooda.config.settings import (
     SESSION_LOG,
     TRACK_FILE_CHANGES,
 )
+from rooda.config.world import this_world
 from rooda.engine.resume import Resumed
 from rooda.iteration.iteration_history import HistoryConfig, IterationHistory
 from rooda.iteration.tracker import FileChangeTracker
@@ -29,6 +30,7 @@ from rooda.loop.emitter import Emitter
 from rooda.loop.run_events import HistoryPruned, RecordTrouble, ReportFailed
 from rooda.loop.state import Status
 from rooda.record.given_flags import GivenFlags
+from rooda.record.gone_trees import forget_gone_trees
 from rooda.record.recorder import Recorder
 from rooda.record.retention import RetentionLimits, prune
 from rooda.record.rows import RecordedRepository, RunRow, StoreError
@@ -40,11 +42,7 @@ from rooda.workspace.git import GitError
 from rooda.workspace.lock_note import ProcessIdentity
 from rooda.workspace.pin import Pin
 from rooda.workspace.snapshots.snapshots import Snapshots
-from rooda.workspace.state_folder import (
-    SESSION,
-    STATE_FOLDER,
-    open_to_append,
-)
+from rooda.workspace.state_folder import SESSION, open_to_append
 from rooda.workspace.work_tree import leads_out, work_tree
 
 
@@ -83,7 +81,7 @@ class Recording(Struct, frozen=True):
         """
         troubles = _Troubles()
         try:
-            store = Store(plan.workspace, troubles)
+            store = Store(plan.state, troubles)
         except StoreError as error:
             problem = Problem(str(error), "Fix that, then start again", title="No record")
             raise InvalidInput([problem]) from None
@@ -118,7 +116,7 @@ class Recording(Struct, frozen=True):
         self.troubles.tell(emitter)
         row = _row(self.plan, run, pin)
         if resumed is not None:
-            row = _taken_up(resumed.row, row, is_apart=self.plan.project is not None)
+            row = _taken_up(resumed.row, row, is_apart=self.plan.is_apart)
         if given is not None:
             row = replace(row, given=given)
         emitter.add(Recorder(self.store, row, resumed.earlier if resumed else ()))
@@ -134,23 +132,23 @@ class Recording(Struct, frozen=True):
             emitter(ReportFailed(str(path), error))
 
         plan = self.plan
-        where = (path, plan.workspace, run)
-        emitter.add(ReportWriter(*where, plan.tools, tell, plan.root, masker))
+        where = (path, plan.place, run)
+        emitter.add(ReportWriter(*where, plan.tools, tell, masker))
 
     def _log_session(
         self, emitter: Emitter, run: str, resumed: Resumed | None, masker: Masker
     ) -> Callable[[], None]:
         """Write the session log beside the record, and to the file in the settings."""
-        workspace, closing = self.plan.workspace, ExitStack()
+        state, closing = self.plan.state, ExitStack()
         name = f"runs/{run}/{SESSION}"
         places: list[tuple[Path, Callable[[], int] | None]] = [
-            (workspace / STATE_FOLDER / name, lambda: open_to_append(workspace, name))
+            (state / name, lambda: open_to_append(state, name))
         ]
         if (other := self.plan.values[SESSION_LOG]) is not None:
             places.append((Path(other), None))
         for path, opened in places:
             try:
-                if opened is None and not leads_out(path, self.plan.root):
+                if opened is None and not leads_out(path, self.plan.workspace):
                     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 file = LogFile(path, opened)
             except OSError as error:
@@ -168,6 +166,8 @@ class Recording(Struct, frozen=True):
         limits = RetentionLimits(
             values[HISTORY_MAX_AGE], values[HISTORY_MAX_SIZE], values[HISTORY_KEEP_RUNS]
         )
+        if not self.plan.is_apart:
+            forget_gone_trees(this_world().environ)
         gone = prune(
             self.store,
             limits,
@@ -200,7 +200,7 @@ class Recording(Struct, frozen=True):
         return FileChangeTracker(
             looked_at(self.plan),
             self.plan.tools,
-            state=self.plan.workspace / STATE_FOLDER,
+            state=self.plan.state,
             run=run,
             keep=values[GIT_SNAPSHOTS],
             own=[file.pattern for file in own_files(self.plan.values)],
@@ -226,14 +226,14 @@ def _guarded(write: Callable[[str], None], tell: Callable[[str], None]) -> Calla
 
 def looked_at(plan: Plan) -> Path:
     """The folder that names are relative to: of the work, unless the agent works elsewhere."""
-    same = work_tree(plan.root) == work_tree(plan.working_dir)
-    inside = plan.working_dir.resolve().is_relative_to(plan.root.resolve())
-    return plan.root if same or inside else plan.working_dir
+    same = work_tree(plan.workspace) == work_tree(plan.working_dir)
+    inside = plan.working_dir.resolve().is_relative_to(plan.workspace.resolve())
+    return plan.workspace if same or inside else plan.working_dir
 
 
 def snapshots_of(plan: Plan) -> Snapshots | None:
     """The snapshots of the plan's work tree, where there is git. Raises GitError."""
-    return Snapshots.open(looked_at(plan), plan.workspace / STATE_FOLDER, plan.tools)
+    return Snapshots.open(looked_at(plan), plan.state, plan.tools)
 
 
 def _ended(resumed: Resumed | None) -> dict[int, bool]:
@@ -259,7 +259,7 @@ def _row(plan: Plan, run: str, pin: Pin | None) -> RunRow:
         host=us.host,
         boot=us.boot,
         pid_namespace=us.namespace,
-        workspace=str(plan.root),
+        workspace=str(plan.workspace),
         repository=_repository_of(pin) if pin else None,
     )
 

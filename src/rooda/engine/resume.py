@@ -54,7 +54,7 @@ class Resumed(Struct, frozen=True):
 
 def resume(plan: Plan, wanted: str, front: Front | None = None) -> Resumed:
     """Return the run, ready to be resumed. Raises InvalidInput if there is nothing left to do."""
-    reader = RecordReader(plan.workspace)
+    reader = RecordReader(plan.state)
     return readable(lambda: _resume(plan, wanted, reader, front or _plain(plan)))
 
 
@@ -75,7 +75,7 @@ def _resume(plan: Plan, wanted: str, reader: RecordReader, front: Front) -> Resu
     if found is not None:
         raise _used_up(row, state, found, front)
     other = None
-    if plan.project is None:  # else the user has chosen the work tree with the current folder
+    if not plan.is_apart:  # else the user has chosen the work tree with the current folder
         other = other_repository(row, plan.working_dir, plan.workspace, plan.tools)
     values = plan.values
     if other is not None and (values[GIT_COMMIT] or values[GIT_PUSH] or values[GIT_BRANCH]):

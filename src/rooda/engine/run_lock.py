@@ -20,7 +20,8 @@ from rooda.record.run_folders import run_folder
 from rooda.text.event import Event
 from rooda.workspace.lock import Lock, LockHeldError
 from rooda.workspace.lock_note import LockNote, ProcessIdentity, here, is_unique_run
-from rooda.workspace.state_folder import STATE_FOLDER, STDERR, STDOUT
+from rooda.workspace.state_folder import STDERR, STDOUT, StateFolder
+from rooda.workspace.state_home import VARIABLE
 from rooda.workspace.work_tree import has_repository
 
 _GRACE = 2.0  # seconds for the processes of a killed run to obey SIGTERM
@@ -39,8 +40,7 @@ class RunLock:
         try:
             # The agent may work in another folder: no second run may use that one either.
             folders = (self._start(), plan.working_dir)
-            is_apart = plan.project is not None
-            self._lock = Lock(*folders, workspace=plan.workspace, is_apart=is_apart)
+            self._lock = Lock(*folders, state=plan.state, workspace=plan.workspace)
             self._trouble = self._lock.trouble
         except LockHeldError as taken:
             raise InvalidInput([_taken(taken, plan.environ.get(MARK))]) from None
@@ -60,7 +60,7 @@ class RunLock:
     def clear_what_is_left(self, emit: Callable[[Event], None]) -> None:
         """Stop the processes that a killed run left here, report them, and note this run."""
         if self._trouble is not None:
-            folder = str(self._plan.root)
+            folder = str(self._plan.workspace)
             emit(Unlocked(folder, self._trouble.strerror or str(self._trouble)))
         if self._lock is None:
             return
@@ -85,17 +85,17 @@ class RunLock:
             namespace=us.namespace,
             keep=plan.values[KEEP_PROCESSES],
             folder=str(self._start()),
-            repository=has_repository(plan.root),
+            repository=has_repository(plan.workspace),
             began=time.time(),
-            root="" if plan.project is None else str(plan.project),
+            state=str(plan.state),
             token=self.token,
         )
 
     def _start(self) -> Path:
         """Return the folder where the user started the run; ralph's can be in another project."""
         plan = self._plan
-        start = (plan.started_in or plan.root).resolve()
-        return start if start.is_relative_to(plan.root) else plan.root
+        start = (plan.started_in or plan.workspace).resolve()
+        return start if start.is_relative_to(plan.workspace) else plan.workspace
 
     def note_agent(self, stamped: Stamped) -> None:
         """Note the process, so that a later run can stop it if rooda and the warden were killed."""
@@ -109,20 +109,22 @@ class RunLock:
 
 
 def _trace(earlier: LockNote) -> RunTrace:
-    files = [file_identity(path) for path in _transcripts(Path(earlier.workspace), earlier.run)]
+    files = [
+        file_identity(path) for path in _transcripts(StateFolder(Path(earlier.state)), earlier.run)
+    ]
     return RunTrace(
         mark_of(earlier.run, earlier.token),
-        earlier.root or earlier.workspace,
+        earlier.workspace,
         earlier.agents if earlier.process.can_be_seen else (),
         frozenset(file for file in files if file is not None),
         earlier.keep,
     )
 
 
-def _transcripts(workspace: Path, run: str) -> list[Path]:
+def _transcripts(state: StateFolder, run: str) -> list[Path]:
     """Return the files that the agents of a run printed to. A link may lead to other files."""
-    folder = run_folder(workspace, run)
-    above = (workspace / STATE_FOLDER, folder.parent, folder)
+    folder = run_folder(state, run)
+    above = (state, folder.parent, folder)
     if any(one.is_symlink() for one in above):
         return []
     return [path for name in (STDOUT, STDERR) for path in folder.glob(f"*/{name}")]
@@ -156,6 +158,10 @@ def _taken(taken: LockHeldError, outer: str | None) -> Problem:
         advice = "Wait until it has ended, or end it with `rooda stop` in the container of the run"
     if note is not None and note.run == outer:
         advice = "You are inside of that run: do the work yourself, or go to another folder"
+    if taken.is_state:
+        advice = f"{advice}; or set {VARIABLE} to another folder for one of them"
+        where = f"{taken.top}, the state folder of this work tree"
+        return Problem(f"another run uses {where}: {who}", advice, title="State folder in use")
     return Problem(
         f"another run is at work in {taken.top}: {who}", advice, title="Work tree in use"
     )

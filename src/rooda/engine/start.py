@@ -29,6 +29,7 @@ from rooda.config.settings import (
     SEPARATORS,
     SHOW_AI_OUTPUT,
 )
+from rooda.config.state_checks import unwritable
 from rooda.config.world import this_world
 from rooda.engine.branch import switch_branch
 from rooda.engine.for_programs import ForPrograms
@@ -61,9 +62,9 @@ from rooda.views.log import Log, LogFile
 from rooda.views.masked_events import EventMasker
 from rooda.views.program_output import AgentOutput, Separators
 from rooda.views.terminal import Sink, Terminal
-from rooda.workspace.known_trees import remember_tree
 from rooda.workspace.pin import Pin
-from rooda.workspace.state_folder import STATE_FOLDER, make_state_folder
+from rooda.workspace.state_folder import make_state_folder
+from rooda.workspace.tree_identity import note_tree
 
 _COLLECT_AFTER = 700  # new objects between two searches for garbage, as is usual
 
@@ -139,7 +140,7 @@ def start_run(
         messages.listen(emitter, masker, wiring.bell)
         lock.clear_what_is_left(emitter)
         recording.prune(emitter, lock.run)
-        notes = closing.enter_context(contextlib.closing(NoteBox(plan.workspace)))
+        notes = closing.enter_context(contextlib.closing(NoteBox(plan.state)))
         services = Services(
             emitter,
             interrupts,
@@ -177,9 +178,10 @@ def _startable(prepared: Prepared) -> Plan:
     if plan is None or not prepared.valid:
         raise InvalidInput(prepared.all_problems())
     try:
-        make_state_folder(plan.workspace)
+        make_state_folder(plan.state)
+        note_tree(plan.state, plan.workspace)
     except OSError as error:
-        raise InvalidInput([_unwritable(error)]) from None
+        raise InvalidInput([_unwritable(plan.state, error)]) from None
     return plan
 
 
@@ -189,8 +191,6 @@ def _open_recording(
     """Open the record for a run that holds the lock. Raises InvalidInput."""
     recording = Recording.open(plan, is_alone=lock.is_held)
     closing.callback(recording.close)
-    if plan.project is None:  # a record that is apart belongs to the program that asked for it
-        remember_tree(plan.workspace, this_world().environ)
     if programs.run_id:
         recording.refuse_known(programs.run_id)
     return recording
@@ -299,15 +299,10 @@ def _introduce(prepared: Prepared, emitter: Emitter, doubts: Sequence[Problem]) 
         emitter(_found(problem))
 
 
-def _unwritable(error: OSError) -> Problem:
-    advice = "Start in a folder of your own, or correct the folder's mode"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        advice = "Free some disk space"
-    return Problem(
-        f"the workspace can't be written to: {error.filename or STATE_FOLDER}: {error.strerror}",
-        advice,
-        title="Workspace not writable",
-    )
+def _unwritable(state: Path, error: OSError) -> Problem:
+    found = unwritable(state, error)
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return replace(found, suggestion="Free some disk space") if is_full else found
 
 
 def report(problems: Sequence[Problem], values: Values) -> None:

@@ -1,43 +1,45 @@
 """Writes a note for the agent of a run: where the note goes, which notes are refused, and why."""
 
-from pathlib import Path
-
 from msgspec import Struct
 
 from rooda.config.problems import InvalidInput, Problem
+from rooda.config.state_checks import record_place
+from rooda.config.world import World
 from rooda.engine.at_work import AtWork, NoRunError, UnseenRunError
 from rooda.text.numbers import format_size
-from rooda.workspace.record_place import workspace_for
-from rooda.workspace.state_folder import STATE_FOLDER
+from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.user_notes import LONGEST, MOST, belongs_to_another, new_note, waiting_notes
 
 
 class NoteTarget(Struct, frozen=True):
-    """The run at work, its name (empty: there is none), and the folder with its notes."""
+    """The run at work, its name (empty: there is none), and the state folder with its notes."""
 
     run: AtWork | None
     name: str
-    workspace: Path
+    state: StateFolder
 
     @classmethod
-    def find(cls, folder: Path) -> "NoteTarget":
-        """Return where a note goes that the user writes in a folder."""
-        here = workspace_for(folder)
+    def find(cls, world: World) -> "NoteTarget":
+        """Return where a note goes that the user writes in the current folder.
+
+        Raises InvalidInput if there is no place for the record.
+        """
+        here = record_place(world).state
         try:
-            run = AtWork.find(folder)
+            run = AtWork.find(world.folder)
         except NoRunError:
             return cls(None, "", here)
         except UnseenRunError:
             return cls(None, "The run at work here, on another machine or in a container,", here)
         name = f"The run of pid {run.pid}" if run.note is None else f"Run {run.note.run}"
-        return cls(run, name, run.workspace() or here)
+        return cls(run, name, run.state() or here)
 
     def tell(self, text: str, *, keep: bool = False) -> str:
         """Write the note, and return a sentence that says which run reads it when.
 
         Raises InvalidInput.
         """
-        _add(self.workspace, text, keep=keep)
+        _add(self.state, text, keep=keep)
         if self.run is not None:
             self.run.nudge()
         if not self.name:
@@ -64,15 +66,15 @@ def note_text(data: bytes) -> str:
     return text
 
 
-def _add(workspace: Path, text: str, *, keep: bool) -> None:
-    if len(waiting_notes(workspace)) >= MOST:
+def _add(state: StateFolder, text: str, *, keep: bool) -> None:
+    if len(waiting_notes(state)) >= MOST:
         problem = Problem(f"{MOST} notes wait already", "Delete them with `rooda tell --clear`")
         raise InvalidInput([problem])
-    if belongs_to_another(workspace):
-        message = f"{workspace / STATE_FOLDER} belongs to another user"
+    if belongs_to_another(state):
+        message = f"{state} belongs to another user"
         raise InvalidInput([Problem(message, "Write the note as that user")])
     try:
-        new_note(workspace, text, keep=keep)
+        new_note(state, text, keep=keep)
     except OSError as error:
-        message = f"the note can't be written: {error.filename or workspace}: {error.strerror}"
+        message = f"the note can't be written: {error.filename or state}: {error.strerror}"
         raise InvalidInput([Problem(message, "Correct that, then write the note again")]) from None

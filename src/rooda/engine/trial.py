@@ -30,6 +30,6 @@ def run_once(
             wrap(runner.run),
             interrupts.stopwatch.now,
             run=name,
-            tracker=FileChangeTracker(plan.workspace, plan.tools),
+            tracker=FileChangeTracker(plan.workspace, plan.tools, state=plan.state),
         )
         return run_iteration(plan, State(), services)

@@ -13,7 +13,7 @@ from rooda.workspace.git import GitError, GitInterruptedError
 from rooda.workspace.git_files import links_in
 from rooda.workspace.noted_files import NotedFiles
 from rooda.workspace.pin import Pin
-from rooda.workspace.state_folder import LEFT, STATE_FOLDER, UNTRACKED, keep_file, remove_file
+from rooda.workspace.state_folder import LEFT, UNTRACKED, keep_file, remove_file
 from rooda.workspace.user_changes import Uncommitted, UserFiles
 
 _LARGEST_LIST = 256 * 1024 * 1024  # bytes of a list of files
@@ -80,17 +80,17 @@ def noted_for_resume(files: UserFiles | None, plan: Plan, run: str) -> Iterator[
         yield
         return
     with contextlib.suppress(OSError):
-        remove_file(plan.workspace, _place(run, LEFT))
-    keep_file(plan.workspace, _place(run, UNTRACKED), files.known.saved())
+        remove_file(plan.state, _place(run, LEFT))
+    keep_file(plan.state, _place(run, UNTRACKED), files.known.saved())
     yield
-    keep_file(plan.workspace, _place(run, UNTRACKED), files.known.saved())
+    keep_file(plan.state, _place(run, UNTRACKED), files.known.saved())
     with plan.tools.noting(), contextlib.suppress(GitError):
-        keep_file(plan.workspace, _place(run, LEFT), files.left_by_run().saved())
+        keep_file(plan.state, _place(run, LEFT), files.left_by_run().saved())
 
 
 def _read(plan: Plan, run: str, name: str, top: Path) -> NotedFiles | None:
     with contextlib.suppress(OSError, ValueError):
-        saved = read_plain_file(plan.workspace / STATE_FOLDER / _place(run, name), _LARGEST_LIST)
+        saved = read_plain_file(plan.state / _place(run, name), _LARGEST_LIST)
         return NotedFiles.restored(top, saved)
     return None
 

@@ -1,6 +1,7 @@
 """What changed in a folder since the last scan, with or without a git repository."""
 
 import contextlib
+import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -9,9 +10,11 @@ from msgspec.structs import replace
 
 from rooda.text.paths import glob_of_name
 from rooda.workspace.git import GitError
+from rooda.workspace.record_place import place_for
 from rooda.workspace.snapshots.repository import OtherRepositoryError
 from rooda.workspace.snapshots.snapshots import Snapshots
-from rooda.workspace.state_folder import STATE_FOLDER
+from rooda.workspace.state_folder import StateFolder
+from rooda.workspace.state_home import NoStateHomeError
 from rooda.workspace.tools import Tools
 from rooda.workspace.tree_changes import Changes, TreeScan
 from rooda.workspace.work_tree import explain_refusal, work_tree
@@ -27,16 +30,17 @@ class FileChangeTracker:
         root: Path,
         tools: Tools | None = None,
         *,
-        state: Path | None = None,
+        state: StateFolder | None = None,
         run: str = "",
         keep: bool = False,
         own: Sequence[str] = (),
         other_repository: str = "",
     ) -> None:
-        """`state` is the folder for rooda's index. `keep`: snapshots get a ref of `run`.
+        """`state` is the state folder; without it, that of the user for this work tree.
 
-        `own` are patterns of absolute paths, of files that rooda writes, not the agent.
-        `other_repository`: why rooda must not write to the repository of the folder.
+        `keep`: snapshots get a ref of `run`. `own` are patterns of absolute paths, of files that
+        rooda writes, not the agent. `other_repository`: why rooda must not write to the
+        repository of the folder.
         """
         self.root = root
         self._is_stale = True
@@ -44,15 +48,16 @@ class FileChangeTracker:
         self._run = run if keep else None
         self._trouble = ""
         self._snapshots: Snapshots | None = None
-        state, tools = state or root / STATE_FOLDER, tools or Tools(folders=[root])
-        self._without_repository = partial(_private, root, state, tools, own)
+        tools = tools or Tools(folders=[root])
         try:
+            state = state or place_for(root, os.environ).state
+            self._without_repository = partial(_private, root, state, tools, own)
             if other_repository and tools.git is not None:
                 self._snapshots = self._without_repository()
                 self._trouble = f"rooda keeps none in another repository: {other_repository}"
                 return
             self._snapshots, self._trouble = _open(root, state, tools, own)
-        except GitError as error:
+        except (GitError, NoStateHomeError) as error:
             self._trouble = str(error)
 
     def snapshot(self, name: str | None = None) -> TreeScan:
@@ -122,7 +127,9 @@ class FileChangeTracker:
             return None
 
 
-def _open(root: Path, state: Path, tools: Tools, own: Sequence[str]) -> tuple[Snapshots, str]:
+def _open(
+    root: Path, state: StateFolder, tools: Tools, own: Sequence[str]
+) -> tuple[Snapshots, str]:
     """Return the scans of a folder, and a message if git refuses to work with its repository.
 
     Without a repository, and with one that git refuses, rooda scans with an index of its own.
@@ -141,7 +148,7 @@ def _open(root: Path, state: Path, tools: Tools, own: Sequence[str]) -> tuple[Sn
     return _private(root, state, tools, own), trouble
 
 
-def _private(root: Path, state: Path, tools: Tools, own: Sequence[str]) -> Snapshots:
+def _private(root: Path, state: StateFolder, tools: Tools, own: Sequence[str]) -> Snapshots:
     return Snapshots.without_repository(root, state, tools, own=_below(root.resolve(), own))
 
 

@@ -9,10 +9,10 @@ from msgspec import Struct
 from rooda.config.world import World
 from rooda.record.given_variables import given_variables
 from rooda.record.record_reader import RecordReader
-from rooda.record.rows import RUNNING, NoRecord, RunRow, StoreError
+from rooda.record.rows import RUNNING, NoRecord, RunRow, StoreError, moment_of
 from rooda.text.masking import Masker
-from rooda.workspace.known_trees import known_trees
-from rooda.workspace.state_home import tree_key
+from rooda.workspace.record_place import RecordPlace, known_places
+from rooda.workspace.state_home import key_of
 
 MOST_RUNS = 200
 
@@ -20,9 +20,14 @@ MOST_RUNS = 200
 class TreeRun(Struct, frozen=True):
     """A run, and the work tree of its record."""
 
-    tree: Path
+    place: RecordPlace
     key: str  # of the tree, for addresses
     row: RunRow
+
+    @property
+    def tree(self) -> Path:
+        """The work tree."""
+        return self.place.tree
 
 
 def machine_runs(
@@ -38,23 +43,29 @@ def machine_runs(
     conditions of `RecordReader.runs`, such as the status.
     """
     found: list[TreeRun] = []
-    for tree in known_trees(environ):
+    for place in known_places(environ):
+        tree = place.tree
         try:
-            rows = RecordReader.for_view(tree, masker.tree).runs(limit=limit, **wanted)
+            rows = RecordReader.for_view(place.state, masker.tree).runs(limit=limit, **wanted)
         except NoRecord:
             continue
         except StoreError as error:
             on_trouble(tree, str(error))
             continue
         learn(masker, tree, environ, *rows)
-        found += [TreeRun(tree, tree_key(tree), row) for row in masker.tree(rows)]
+        found += [TreeRun(place, key_of(place.state), row) for row in masker.tree(rows)]
     found.sort(key=_order, reverse=True)
     return found[:limit]
 
 
-def tree_of(key: str, environ: Mapping[str, str]) -> Path | None:
-    """Return the work tree with this key; None if the list has none."""
-    return next((tree for tree in known_trees(environ) if tree_key(tree) == key), None)
+def when_last(place: RecordPlace) -> datetime | None:
+    """Return when the last run of a work tree began or ended; None if that is unknown."""
+    try:
+        rows = RecordReader(place.state).runs(limit=1)
+    except StoreError:
+        return None
+    times = [moment_of(text or "") for row in rows for text in (row.ended_at, row.started_at)]
+    return next((time for time in times if time is not None), None)
 
 
 def learn(masker: Masker, tree: Path, environ: Mapping[str, str], *rows: RunRow) -> None:

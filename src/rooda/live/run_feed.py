@@ -16,7 +16,8 @@ from rooda.report.make import summary_of
 from rooda.summary.model import RunSummary
 from rooda.text.masking import Masker
 from rooda.text.plain_files import open_plain_file
-from rooda.workspace.state_folder import SESSION, STATE_FOLDER
+from rooda.workspace.record_place import RecordPlace
+from rooda.workspace.state_folder import SESSION
 
 _FIRST = 64 * 1024  # bytes of the session log before the first look
 _MOST = 256 * 1024  # bytes of it in one look
@@ -39,13 +40,13 @@ class RunFeed:
     """Follows one run, at work or not. It only reads: the run never waits for it."""
 
     def __init__(
-        self, tree: Path, run: str, masker: Masker, environ: Mapping[str, str] = os.environ
+        self, place: RecordPlace, run: str, masker: Masker, environ: Mapping[str, str] = os.environ
     ) -> None:
-        self._tree, self._run = tree, run
+        self._tree, self._run = place.tree, run
         self._masker, self._environ = masker, environ
-        self._path = tree / STATE_FOLDER / NAME
-        self._reader = RecordReader.for_view(tree, masker.tree)
-        self._log = _GrowingLog(run_folder(tree, run) / SESSION, masker)
+        self._path = place.state / NAME
+        self._reader = RecordReader.for_view(place.state, masker.tree)
+        self._log = _GrowingLog(run_folder(place.state, run) / SESSION, masker)
         self._seen: tuple[_Trace, str] | None = None
 
     def look(self) -> News:

@@ -117,7 +117,7 @@ class _AgentRun:
         """Run it, and put into the context how it ended and what it reported."""
         context, place = self._context, self._place
         try:
-            stdin = open_prompt(self._plan.workspace, place, context.prompt, self._trouble)
+            stdin = open_prompt(self._plan.state, place, context.prompt, self._trouble)
         except OSError as error:
             raise PromptError(str(error), hint=room_advice(error)) from None
         if self._services.sandbox is not None:
@@ -127,7 +127,7 @@ class _AgentRun:
             result = self._execute(stdin, transcript)
         context.agent_ms = round(1000 * (time.monotonic() - began))
         if result.order is not None:
-            keep_file(self._plan.workspace, f"{place}/{ORDER}", result.order.dump())
+            keep_file(self._plan.state, f"{place}/{ORDER}", result.order.dump())
         context.process = result
         context.response = self._response(result)
 
@@ -223,7 +223,7 @@ class _AgentRun:
     def _transcript(self) -> Iterator[Transcript | None]:
         """Return files for the agent's output; None if the disk is full: then rooda uses pipes."""
         plan = self._plan
-        files = open_transcript(plan.workspace, self._place, self._trouble)
+        files = open_transcript(plan.state, self._place, self._trouble)
         if files is None:
             yield None
             return

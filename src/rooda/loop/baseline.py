@@ -57,7 +57,7 @@ def run_baseline(plan: Plan, services: Services, *, is_needed: bool = False) -> 
     finished = check.finished
     if finished.was_interrupted:
         return Baseline(ran=True, outcome=Outcome(Verdict.INTERRUPTED, reason=finished.error))
-    keep_file(plan.workspace, f"{place}/{VERIFY}", finished.output)
+    keep_file(plan.state, f"{place}/{VERIFY}", finished.output)
     tests = None
     if values[PARSE_TESTS]:
         tests = read_tests([finished.output], values[TEST_REPORTS], plan.working_dir, check.began)

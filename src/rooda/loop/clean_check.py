@@ -53,7 +53,7 @@ def run_clean_check(context: IterationContext) -> None:
         reason = f"no clean copy of the work could be made: {error}"
         context.outcome = Outcome(Verdict.FAILURE, FailureKind.CLEAN_CHECK, reason)
         return
-    keep_file(plan.workspace, f"{context.place}/{CLEAN_CHECK}", finished.output)
+    keep_file(plan.state, f"{context.place}/{CLEAN_CHECK}", finished.output)
     services.emit(_ended(context, command, finished, files))
     if finished.was_interrupted:
         context.outcome = Outcome(Verdict.INTERRUPTED, reason=finished.error)

@@ -121,7 +121,7 @@ def _command(
         "event": str(moment),
         "run": services.run,
         "procedure": plan.procedure,
-        "workspace": str(plan.root),
+        "workspace": str(plan.workspace),
         "iteration": story.iteration,
         "status": story.status,
         **story.more,

@@ -8,7 +8,6 @@ import contextlib
 import os
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from rooda.agents.failure_kinds import FailureKind, Reaction
 from rooda.config.plan import Plan
@@ -16,6 +15,7 @@ from rooda.config.settings import MAX_PROMPT_SIZE
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.prompts.compose import notes_section
 from rooda.prompts.parts import PromptTooLargeError, size_of
+from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.user_notes import (
     UserNote,
     notes_folder,
@@ -30,14 +30,14 @@ _TICK = 100_000_000  # nanoseconds: a file system may give two changes the same 
 class NoteBox:
     """The notes that wait for a prompt of this run.
 
-    An agent may delete `.rooda` with the notes in it (`git clean -fdx`), so the run keeps them in
-    memory, too. If the folder is gone or another one, rooda puts them back. A note that is missing
-    in the same folder is one that the user has cleared.
+    An agent without a sandbox may delete the state folder with the notes in it, so the run keeps
+    them in memory, too. If the folder is gone or another one, rooda puts them back. A note that is
+    missing in the same folder is one that the user has cleared.
     """
 
-    def __init__(self, workspace: Path) -> None:
-        self._workspace = workspace
-        self._path = notes_folder(workspace)
+    def __init__(self, state: StateFolder) -> None:
+        self._state = state
+        self._path = notes_folder(state)
         self._known: dict[str, UserNote] = {}
         self._done: set[str] = set()  # notes that can't be deleted, too
         self._announced: set[str] = set()
@@ -80,7 +80,7 @@ class NoteBox:
             self._done.add(note.name)
             self._known.pop(note.name, None)
             try:
-                remove_note(self._workspace, note)
+                remove_note(self._state, note)
             except OSError as error:
                 trouble = error.strerror or str(error)
         return trouble
@@ -92,11 +92,11 @@ class NoteBox:
             self._fd = None
 
     def _read(self) -> None:
-        on_disk = {note.name: note for note in waiting_notes(self._workspace)}
+        on_disk = {note.name: note for note in waiting_notes(self._state)}
         if self._fd is not None and not self._is_same_folder():
             for name in self._known.keys() - on_disk.keys():
                 with contextlib.suppress(OSError):
-                    write_note(self._workspace, self._known[name])
+                    write_note(self._state, self._known[name])
             on_disk |= self._known
         self._known = on_disk
         self._hold_folder()

@@ -81,7 +81,7 @@ def _guard(context: IterationContext, guarded: ProtectedFiles, by: str) -> None:
     failed: Mapping[str, str] = {}
     if action == "restore":
         place = f"{context.place}/{REPLACED}"
-        aside = Aside(lambda: make_folders(context.plan.workspace, place))
+        aside = Aside(lambda: make_folders(context.plan.state, place))
         failed = guarded.put_back([name for name in found if name in on_disk], aside)
         context.restored |= found.keys() - failed.keys()
     elif action == "warn":

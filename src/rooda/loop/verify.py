@@ -60,7 +60,7 @@ def run(
     retries = values[VERIFY_RETRIES]
     check = try_check(plan, number, services, place, values[VERIFY_TIMEOUT], retries)
     finished = check.finished
-    keep_file(plan.workspace, f"{place}/{VERIFY}", finished.output)
+    keep_file(plan.state, f"{place}/{VERIFY}", finished.output)
     as_before = bool(failed_before) and digest(plan, finished) == failed_before
     services.emit(
         VerifyEnded(
@@ -91,7 +91,7 @@ def try_check(
         if len(failed) >= retries or not _may_pass_again(plan, finished, services):
             return Check(finished, began, tuple(failed))
         failed.append(FailedTry(finished.exit_code, finished.error, finished.duration))
-        keep_file(plan.workspace, f"{place}/{earlier_try(len(failed))}", finished.output)
+        keep_file(plan.state, f"{place}/{earlier_try(len(failed))}", finished.output)
         services.emit(_retried(plan, number, len(failed), finished))
 
 

@@ -13,6 +13,7 @@ _F_PUNCHHOLE = 99  # fcntl of macOS
 _IN_MODIFY, _IN_CLOEXEC, _IN_NONBLOCK = 0x02, 0o2000000, 0o4000
 _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of mallopt(3)
 _LARGE = 256 * 1024
+_AT_FDCWD, _STATX_BTIME, _BTIME_AT = -100, 0x800, 80  # of statx(2); the last: bytes
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
 _KEYCTL = {"x86_64": 250, "aarch64": 219}  # the number of the system call
@@ -127,3 +128,21 @@ def _fallocate(mode: int, fd: int, offset: int, length: int) -> None:
     if call(fd, mode, offset, length) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
+
+
+def birth_time(path: "os.PathLike[str]") -> int | None:
+    """The moment when a file was created, in nanoseconds since the epoch; None if unknown."""
+    if sys.platform != "linux":
+        born = getattr(os.stat(path), "st_birthtime", None)  # noqa: PTH116 - the path of a call
+        return None if born is None else int(born * 1_000_000_000)
+    try:
+        statx = ctypes.CDLL(None, use_errno=True).statx
+    except (AttributeError, OSError):
+        return None
+    found = ctypes.create_string_buffer(256)
+    if statx(_AT_FDCWD, os.fsencode(path), 0, _STATX_BTIME, found) != 0:
+        return None
+    (mask,) = struct.unpack_from("=I", found, 0)
+    seconds, nanoseconds = struct.unpack_from("=qI", found, _BTIME_AT)
+    birth = seconds * 1_000_000_000 + nanoseconds
+    return birth if mask & _STATX_BTIME and birth else None  # the top of some file systems has 0

@@ -118,11 +118,12 @@ def _run(session: CliContext, mode: str, parameters: Mapping[str, Any]) -> int:
     from rooda.config.problems import InvalidInput
     from rooda.config.world import this_world
     from rooda.console.command_line import given_of, parts_of
+    from rooda.console.recorded import settle_here
     from rooda.console.starting import launch
     from rooda.engine.invocation import Front, Invocation
     from rooda.engine.start import report
     from rooda.loop.stops import StopRule
-    from rooda.ralph.run_request import prepare_ralph
+    from rooda.ralph.run_request import RalphFiles, prepare_ralph
 
     ctx = click.get_current_context()
     args, world, taken_up = _args(mode, parameters), this_world(), None
@@ -138,6 +139,8 @@ def _run(session: CliContext, mode: str, parameters: Mapping[str, Any]) -> int:
     limits = {StopRule.MAX_ITERATIONS: "--max-iterations"} if "maximum" in parameters else {}
     then = "ralph build" if mode == "plan" else ""
     front = Front(f"ralph {mode}", f"ralph {mode} --resume={{run}}", limits, then)
+    if taken_up is None and not parameters["dry_run"]:
+        settle_here(RalphFiles(args, world).root)
     prepared = prepare_ralph(
         args, world, resumed=taken_up is not None, is_preview=parameters["dry_run"]
     )
@@ -153,12 +156,12 @@ def _taken_up(ctx: click.Context, args: "RalphArgs", wanted: str) -> "TakenUp":
     """Return the earlier run to continue. Raises InvalidInput."""
     from rooda.config.world import this_world
     from rooda.console import starting
-    from rooda.console.recorded import workspace_here
+    from rooda.console.recorded import place_here
     from rooda.ralph.run_request import RalphFiles
 
-    workspace = workspace_here(RalphFiles(args, this_world()).root)
-    row = starting.find(workspace, wanted, f"ralph {args.mode}")
-    taken_up = starting.take_up(workspace, row, ctx, ctx.command, _RULES)
+    place = place_here(RalphFiles(args, this_world()).root)
+    row = starting.find(place, wanted, f"ralph {args.mode}")
+    taken_up = starting.take_up(place, row, ctx, ctx.command, _RULES)
     _check_file(taken_up.parameters)
     return taken_up
 

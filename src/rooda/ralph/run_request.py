@@ -94,7 +94,7 @@ class RalphFiles:
         self._args = args
         self._world = world
         self.problems: list[Problem] = []
-        self._home = Home.find(world.folder, world.record)
+        self._home = Home.find(world.folder, world.top)
         path, self._tree = self._home.config, tree_around(self._home.project, world.folder)
         if args.config is not None:
             path = anchored(world.folder, args.config, world.home)

@@ -16,10 +16,9 @@ from typing import Final, TypeVar
 
 from rooda.record.file_watch import CHANGED, FileWatch, beside
 from rooda.record.tables import Broken, Steps, bring_up_to_date, check_tables, version_of
-from rooda.workspace.state_folder import DATABASE, STATE_FOLDER
+from rooda.workspace.state_folder import DATABASE
 
 NAME: Final = DATABASE
-SHOWN: Final = f"{STATE_FOLDER}/{NAME}"
 BESIDE: Final = ("-wal", "-shm", "-journal")
 
 # Every commit writes whole pages: with small ones it is as cheap as appending a line to a file.
@@ -126,12 +125,12 @@ class Database:
         self.connection = connect(path, "mode=rw")
         try:
             # Before anything is changed in it, and before any of its tables is read.
-            version = version_of(self.connection, SHOWN, steps)
+            version = version_of(self.connection, str(path), steps)
             check_tables(self.connection, steps[: max(0, version)])
             for statement in (SMALL_PAGES, *_LASTING):
                 self.connection.execute(statement)
             check_content(self.connection)
-            bring_up_to_date(self.connection, SHOWN, steps)
+            bring_up_to_date(self.connection, str(path), steps)
             # Move what earlier runs left in `-wal` into the file: an agent may damage `-wal`.
             self.connection.execute("PRAGMA wal_checkpoint").fetchall()
             self._watch = FileWatch(path)

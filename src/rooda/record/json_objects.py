@@ -17,7 +17,7 @@ from rooda.record.given_flags import masked_flags
 from rooda.record.rows import EarlierAttempt, IterationRow, RunRow
 from rooda.record.run_folders import iteration_folder
 from rooda.record.transcript_files import end_of
-from rooda.workspace.state_folder import PROMPT, STDERR, STDOUT
+from rooda.workspace.state_folder import PROMPT, STDERR, STDOUT, StateFolder
 
 SCHEMA_VERSION = 1
 _LONGEST_PROMPT = 16 * 1024 * 1024
@@ -42,11 +42,11 @@ def run_object(row: RunRow) -> dict[str, Any]:
     }
 
 
-def iteration_object(row: IterationRow, workspace: Path | None = None) -> dict[str, Any]:
-    """One iteration; with a workspace, its prompt and output are read from their files."""
+def iteration_object(row: IterationRow, state: StateFolder | None = None) -> dict[str, Any]:
+    """One iteration; with a state folder, its prompt and output are read from their files."""
     files = None
-    if workspace is not None:
-        files = iteration_folder(workspace, row.run, row.number, row.attempt)
+    if state is not None:
+        files = iteration_folder(state, row.run, row.number, row.attempt)
     result = None
     if row.result is not None:
         result = {

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from rooda.record.database import NAME, PATIENCE, SHOWN, check_files, connect, limit_time
+from rooda.record.database import NAME, PATIENCE, check_files, connect, limit_time
 from rooda.record.file_watch import beside, has_content
 from rooda.record.rows import (
     INTERRUPTED,
@@ -51,7 +51,7 @@ from rooda.record.tables import (
     version_of,
 )
 from rooda.text.numbers import count
-from rooda.workspace.state_folder import STATE_FOLDER
+from rooda.workspace.state_folder import StateFolder
 
 _T = TypeVar("_T")
 
@@ -80,7 +80,7 @@ class RecordReader:
 
     def __init__(
         self,
-        workspace: Path,
+        state: StateFolder,
         is_alive: Callable[[RunRow], bool] | None = None,
         steps: Steps = STEPS,
         mask: Callable[[Any], Any] | None = None,
@@ -94,18 +94,18 @@ class RecordReader:
         """
         self._patience = patience
         self._longest = longest
-        self._path = workspace / STATE_FOLDER / NAME
-        self._is_alive = is_alive or (lambda row: is_run_alive(row, workspace))
+        self._path = state / NAME
+        self._is_alive = is_alive or (lambda row: is_run_alive(row, state))
         self._steps = steps
         self._mask = _same if mask is None else _cleaned(mask)
 
     @classmethod
-    def for_view(cls, workspace: Path, mask: Callable[[Any], Any]) -> "RecordReader":
+    def for_view(cls, state: StateFolder, mask: Callable[[Any], Any]) -> "RecordReader":
         """A reader for a view that stays open, or that a run waits for.
 
         An agent can lock the file of its run, or fill it; the other runs are shown meanwhile.
         """
-        return cls(workspace, mask=mask, patience=_SHORT, longest=_LONGEST_VIEW)
+        return cls(state, mask=mask, patience=_SHORT, longest=_LONGEST_VIEW)
 
     def runs(
         self,
@@ -395,13 +395,13 @@ def _ended(row: IterationRow) -> IterationRow:
 def _unreadable(error: Exception, file: Path) -> str:
     if _is_forbidden(file):
         advice = f"chmod -R u+rwX {shlex.quote(str(file.parent))}"
-        return f"`{SHOWN}` can't be read (Permission denied); allow it with `{advice}`"
+        return f"`{file}` can't be read (Permission denied); allow it with `{advice}`"
     reason = (isinstance(error, OSError) and error.strerror) or str(error)
     if _code_of(error) == sqlite3.SQLITE_INTERRUPT:
         reason = "a query takes too long"
     name = shlex.quote(str(file))
     return (
-        f"`{SHOWN}` can't be read ({reason}); if it is broken, the next run starts a new one, "
+        f"`{file}` can't be read ({reason}); if it is broken, the next run starts a new one, "
         f"or move it away: mv {name} {shlex.quote(f'{file}.broken')}"
     )
 
@@ -422,13 +422,13 @@ def opened(path: Path, steps: Steps, patience: float) -> Iterator[sqlite3.Connec
     try:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_ROW)
         limit_time(connection, _LONGEST_QUESTION)
-        version = version_of(connection, SHOWN, steps)
+        version = version_of(connection, str(path), steps)
         if version <= 0 and has_tables(connection):
             raise Broken("it is not rooda's")
         if version < len(steps):
             check_tables(connection, steps[: max(0, version)])
             connection = _in_memory(connection)
-            bring_up_to_date(connection, SHOWN, steps)
+            bring_up_to_date(connection, str(path), steps)
         connection.execute("BEGIN")  # so that check and question see the same tables
         check_tables(connection, steps)
         yield connection

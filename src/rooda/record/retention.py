@@ -83,7 +83,7 @@ def prune(
     gone = []
     for run in doomed:
         try:
-            remove_run(store.workspace, run.run)
+            remove_run(store.state, run.run)
         except OSError as error:
             on_trouble(f"the files of run {run.run} can't be deleted: {error.strerror or error}")
         else:
@@ -97,13 +97,13 @@ def _kept(store: Store) -> list[KeptRun]:
     times = {row.run: _last_at(row) for row in rows.values()}
     if rows:  # without any row, the record could not be read
         with contextlib.suppress(OSError):
-            lost = {run: _time_of(run) for run in run_folders(store.workspace)}
+            lost = {run: _time_of(run) for run in run_folders(store.state)}
             times = {run: time for run, time in lost.items() if time is not None} | times
     return [
         KeptRun(
             run,
             time,
-            size_on_disk(store.workspace, run),
+            size_on_disk(store.state, run),
             is_running=run in rows and rows[run].status == RUNNING,
             is_successful=run in rows and rows[run].status == Status.SUCCESS,
         )

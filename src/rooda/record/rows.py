@@ -12,7 +12,6 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, field, to_builtins
@@ -49,7 +48,7 @@ from rooda.tasks.standing import TaskCount
 from rooda.text.controls import one_line
 from rooda.workspace.lock import is_locked_by
 from rooda.workspace.lock_note import ProcessIdentity
-from rooda.workspace.state_folder import is_run
+from rooda.workspace.state_folder import StateFolder, is_run
 from rooda.workspace.tree_changes import LineCounts
 
 RUNNING, INTERRUPTED = "running", "interrupted"
@@ -245,7 +244,7 @@ class IterationRow(Struct, frozen=True, omit_defaults=True):
     push_failed: PushFailed | None = None
     publish: PublishEnded | None = None  # the user's command that publishes the work
     trimmed: tuple[TranscriptTrimmed, ...] | None = None
-    unwritable: str | None = None  # why `.rooda` could not be written
+    unwritable: str | None = None  # why the state folder could not be written
     prompt_size: int | None = None  # bytes
     told: tuple[str, ...] = ()  # notes of the user (`rooda tell`) in the prompt: their beginnings
     duration: float | None = None  # seconds
@@ -286,9 +285,9 @@ _UNREADABLE: Final = "unreadable"
 _Row = TypeVar("_Row", RunRow, IterationRow)
 
 
-def is_run_alive(row: RunRow, workspace: Path) -> bool:
-    """Whether the run, in the record of this workspace, is still at work."""
-    return row.process.is_alive(lambda: is_locked_by(workspace, row.run))
+def is_run_alive(row: RunRow, state: StateFolder) -> bool:
+    """Whether the run, in the record of this state folder, is still at work."""
+    return row.process.is_alive(lambda: is_locked_by(state, row.run))
 
 
 def for_terminal(row: _Row) -> _Row:

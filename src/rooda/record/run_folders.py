@@ -1,4 +1,4 @@
-"""Where the files of a run are: `.rooda/runs/<run>/<iteration>/`."""
+"""Where the files of a run are: `runs/<run>/<iteration>/` in the state folder."""
 
 import contextlib
 import os
@@ -8,26 +8,26 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from rooda.workspace.state_folder import STATE_FOLDER, is_run, place_of
+from rooda.workspace.state_folder import StateFolder, is_run, place_of
 
 _RUNS: Final = "runs"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def run_folder(workspace: Path, run: str) -> Path:
+def run_folder(state: StateFolder, run: str) -> Path:
     """The folder of a run, whether or not it is there."""
-    return workspace / STATE_FOLDER / _RUNS / _checked(run)
+    return state / _RUNS / _checked(run)
 
 
-def iteration_folder(workspace: Path, run: str, number: int, attempt: int = 1) -> Path:
+def iteration_folder(state: StateFolder, run: str, number: int, attempt: int = 1) -> Path:
     """The folder of one attempt at one iteration, whether or not it is there."""
-    return workspace / STATE_FOLDER / place_of(_checked(run), number, attempt)
+    return state / place_of(_checked(run), number, attempt)
 
 
-def run_folders(workspace: Path) -> list[str]:
+def run_folders(state: StateFolder) -> list[str]:
     """The runs that have a folder. Raises OSError."""
     try:
-        with _runs(workspace) as fd, os.scandir(fd) as entries:
+        with _runs(state) as fd, os.scandir(fd) as entries:
             return sorted(
                 entry.name
                 for entry in entries
@@ -37,10 +37,15 @@ def run_folders(workspace: Path) -> list[str]:
         return []
 
 
-def size_on_disk(workspace: Path, run: str) -> int:
+def size_on_disk(state: StateFolder, run: str) -> int:
     """The bytes of a run on disk, without the holes in transcripts; unreadable files count 0."""
-    folder = run_folder(workspace, run)
-    size, waiting = 0, [str(folder)] if _is_ours(folder) else []
+    folder = run_folder(state, run)
+    return size_below(folder) if _is_ours(folder) else 0
+
+
+def size_below(folder: Path) -> int:
+    """The bytes of a folder on disk; unreadable files count 0."""
+    size, waiting = 0, [str(folder)]
     while waiting:
         try:
             with os.scandir(waiting.pop()) as entries:
@@ -61,10 +66,10 @@ def _is_ours(folder: Path) -> bool:
         return False
 
 
-def remove_run(workspace: Path, run: str) -> None:
+def remove_run(state: StateFolder, run: str) -> None:
     """Delete the folder of a run; the target of a link stays. Raises OSError."""
     name = _checked(run)
-    with contextlib.suppress(FileNotFoundError), _runs(workspace) as fd:
+    with contextlib.suppress(FileNotFoundError), _runs(state) as fd:
         found = os.stat(name, dir_fd=fd, follow_symlinks=False)
         if not stat.S_ISDIR(found.st_mode):
             os.unlink(name, dir_fd=fd)
@@ -76,9 +81,9 @@ def remove_run(workspace: Path, run: str) -> None:
 
 
 @contextlib.contextmanager
-def _runs(workspace: Path) -> Iterator[int]:
-    """The folder of all runs, reached without following any link below the workspace."""
-    top = os.open(workspace / STATE_FOLDER, _FOLDER)
+def _runs(state: StateFolder) -> Iterator[int]:
+    """The folder of all runs, reached without following any link below the state folder."""
+    top = os.open(state, _FOLDER)
     try:
         fd = os.open(_RUNS, _FOLDER, dir_fd=top)
     finally:

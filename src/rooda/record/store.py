@@ -3,10 +3,9 @@
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
 
 from rooda.record import repair
-from rooda.record.database import NAME, SHOWN, Database, is_broken, is_passing
+from rooda.record.database import NAME, Database, is_broken, is_passing
 from rooda.record.file_watch import CHANGED
 from rooda.record.recent_rows import RecentRows
 from rooda.record.rows import (
@@ -28,23 +27,24 @@ from rooda.record.tables import (
     Steps,
     last_known,
 )
-from rooda.workspace.state_folder import make_state_folder
+from rooda.workspace.state_folder import StateFolder, make_state_folder
 
 _MOST_RUNS = 20_000  # that one start looks at; an agent can have added millions
 
 
 class Store:
-    """The record of a workspace, open for writing until it is closed.
+    """The record of a work tree, open for writing until it is closed.
 
     An agent may delete, replace or damage it at any time, or fill the disk. Then the store writes
     it again, keeps the rows in memory until it can, and calls `on_trouble` once for each kind.
     """
 
     def __init__(
-        self, workspace: Path, on_trouble: Callable[[str], None], steps: Steps = STEPS
+        self, state: StateFolder, on_trouble: Callable[[str], None], steps: Steps = STEPS
     ) -> None:
         """Open or create it. Raises StoreError; no later call does."""
-        self.workspace = workspace
+        self.state = state
+        self._path = state / NAME
         self._on_trouble = on_trouble
         self._steps = steps
         self._told: set[str] = set()
@@ -65,13 +65,16 @@ class Store:
             code = getattr(error, "sqlite_errorcode", None)
             if code is None or code & 0xFF != sqlite3.SQLITE_CANTOPEN:
                 raise error
-            path = make_state_folder(self.workspace) / NAME
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+            make_state_folder(self.state)
+            os.close(
+                os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            )
         except (OSError, sqlite3.DatabaseError) as found:
-            raise StoreError(f"`{SHOWN}` can't be written: {_reason(found)}") from None
+            raise StoreError(f"`{self._path}` can't be written: {_reason(found)}") from None
 
     def _open(self) -> Database:
-        path = make_state_folder(self.workspace) / NAME
+        make_state_folder(self.state)
+        path = self._path
         try:
             return Database(path, self._steps)
         except sqlite3.DatabaseError as error:
@@ -79,7 +82,7 @@ class Store:
                 raise
             aside = repair.put_aside(path)
             database = Database(path, self._steps)
-            self._tell("broken", f"`{SHOWN}` was broken ({error}): put aside as `{aside}`")
+            self._tell("broken", f"`{self._path}` was broken ({error}): put aside as `{aside}`")
             return database
 
     def save(self, run: RunRow | None = None, iteration: IterationRow | None = None) -> None:
@@ -177,11 +180,12 @@ class Store:
             self._memory.unsettle()
             self._memory.write(connection)
 
-        path = make_state_folder(self.workspace) / NAME
+        make_state_folder(self.state)
+        path = self._path
         aside = repair.replace(path, self._steps, fill)
         what = str(error) if isinstance(error, Broken) else f"was damaged ({error})"
         place = f", and put aside as `{aside}`" if aside else ""
-        message = f"`{SHOWN}` {what} during the run{place}: rooda wrote it again"
+        message = f"`{self._path}` {what} during the run{place}: rooda wrote it again"
         self._tell(what.partition(" (")[0], message)
         return self._reopen()
 
@@ -189,7 +193,7 @@ class Store:
         reason = _reason(error)
         self._tell(
             reason,
-            f"the record can't be written to `{SHOWN}` ({reason}): "
+            f"the record can't be written to `{self._path}` ({reason}): "
             "it is kept in memory until that works",
         )
 

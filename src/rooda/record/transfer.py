@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct, ValidationError, convert
@@ -40,7 +39,7 @@ from rooda.record.store import Store
 from rooda.text.formats import parse_json
 from rooda.text.masking import Masker
 from rooda.text.plain_files import read_plain_file
-from rooda.workspace.state_folder import UNTRACKED, keep_file
+from rooda.workspace.state_folder import UNTRACKED, StateFolder, keep_file, make_state_folder
 from rooda.workspace.user_notes import (
     LONGEST,
     MOST,
@@ -90,9 +89,9 @@ class _Document(Struct, frozen=True, forbid_unknown_fields=True):
     notes: list[UserNote] = []
 
 
-def export_run(workspace: Path, run: str) -> bytes:
+def export_run(state: StateFolder, run: str) -> bytes:
     """Return a run of the record, by its whole name, as one document. Raises TransferError."""
-    reader = RecordReader(workspace)
+    reader = RecordReader(state)
     try:
         row = reader.run(run)
         iterations = reader.iterations(row.run)
@@ -109,10 +108,8 @@ def export_run(workspace: Path, run: str) -> bytes:
         "version": VERSION,
         "run": _exported_row(run_values(row), mask),
         "iterations": [_exported_row(iteration_values(one), mask) for one in iterations],
-        "untracked": _untracked(workspace, row.run),
-        "notes": [
-            {"name": note.name, "text": mask(note.text)} for note in waiting_notes(workspace)
-        ],
+        "untracked": _untracked(state, row.run),
+        "notes": [{"name": note.name, "text": mask(note.text)} for note in waiting_notes(state)],
     }
     data = json.dumps(document, separators=(",", ":")).encode() + b"\n"
     if len(data) > LARGEST or parse_json(data) is None:
@@ -160,10 +157,10 @@ def _each_text(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
-def _untracked(workspace: Path, run: str) -> str | None:
+def _untracked(state: StateFolder, run: str) -> str | None:
     """Return the list of the files that were untracked at the start; None if there is none."""
     try:
-        saved = read_plain_file(run_folder(workspace, run) / UNTRACKED, _LARGEST_LIST + 1)
+        saved = read_plain_file(run_folder(state, run) / UNTRACKED, _LARGEST_LIST + 1)
     except OSError:
         return None
     return base64.b64encode(saved).decode() if len(saved) <= _LARGEST_LIST else None
@@ -179,7 +176,7 @@ class _Imported(Struct, frozen=True):
     notes: tuple[UserNote, ...]
 
 
-def import_run(workspace: Path, data: bytes, started: StartedAs | None = None) -> str:
+def import_run(state: StateFolder, data: bytes, started: StartedAs | None = None) -> str:
     """Put an exported run into the record, and return its name. Raises TransferError.
 
     A run of the same name is replaced; files of it stay where they are. The folder with the record
@@ -193,11 +190,11 @@ def import_run(workspace: Path, data: bytes, started: StartedAs | None = None) -
             raise TransferError(f"the document has the run {name}, and not {started.run}")
         known = replace(found.run, procedure=started.procedure, given=started.given)
         found = replace(found, run=known)
-    _refuse_active(workspace, name)
+    _refuse_active(state, name)
     troubles: list[str] = []
     try:
-        workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
-        store = Store(workspace, troubles.append)
+        make_state_folder(state)
+        store = Store(state, troubles.append)
     except (OSError, StoreError) as error:
         raise TransferError(_words(error)) from None
     with contextlib.closing(store):
@@ -208,22 +205,22 @@ def import_run(workspace: Path, data: bytes, started: StartedAs | None = None) -
     if troubles:
         raise TransferError(troubles[0])
     if found.untracked is not None:
-        keep_file(workspace, f"runs/{name}/{UNTRACKED}", found.untracked)
+        keep_file(state, f"runs/{name}/{UNTRACKED}", found.untracked)
     try:
         for note in found.notes:
-            write_note(workspace, note)
+            write_note(state, note)
     except OSError as error:
         raise TransferError(_words(error)) from None
     return name
 
 
-def _refuse_active(workspace: Path, name: str) -> None:
+def _refuse_active(state: StateFolder, name: str) -> None:
     """Raise TransferError if a run of this name is at work."""
     try:
-        rows = [row for row in RecordReader(workspace).runs(status=RUNNING) if row.run == name]
+        rows = [row for row in RecordReader(state).runs(status=RUNNING) if row.run == name]
     except StoreError as error:
         raise TransferError(str(error)) from None
-    if any(is_run_alive(row, workspace) for row in rows):
+    if any(is_run_alive(row, state) for row in rows):
         raise TransferError(f"run {name} is at work here: it can't be replaced")
 
 

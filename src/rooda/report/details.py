@@ -1,7 +1,6 @@
 """What a report shows of an iteration besides the summary: words, diff, output. Within limits."""
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -11,6 +10,7 @@ from rooda.summary.words import AgentWords, words_of
 from rooda.text.masking import MASK_NOTHING, Masker
 from rooda.workspace.git import GitError
 from rooda.workspace.git_files import check_rules
+from rooda.workspace.record_place import RecordPlace
 from rooda.workspace.snapshots.patches import Patch, patches
 from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.tools import Tools
@@ -35,16 +35,16 @@ class DetailReader:
 
     def __init__(
         self,
-        workspace: Path,
+        place: RecordPlace,
         tools: Tools | None = None,
         masker: Masker = MASK_NOTHING,
         most: int = _MOST,
     ) -> None:
         """`most` are the bytes of one iteration."""
-        self._workspace = workspace
+        self._place = place
         self._most = most
         self._masker = masker
-        self._tools = tools or Tools(folders=[workspace])
+        self._tools = tools or Tools(folders=[place.tree])
         self._words: dict[tuple[int, int], AgentWords] = {}
         self._patches: dict[tuple[str, str], Patch] = {}
 
@@ -78,7 +78,7 @@ class DetailReader:
         if found is None:
             longest = min(4000, budget // 4)
             limits = {"longest": longest, "steps": _STEPS}
-            found = words_of(self._workspace, run.run, one, **limits, masker=self._masker)
+            found = words_of(self._place, run.run, one, **limits, masker=self._masker)
             if one.ended_at is not None:
                 self._words[key] = found
         return found
@@ -102,7 +102,7 @@ class DetailReader:
 
     def _new_patches(self, pairs: Mapping[int, tuple[str, str]], most: int) -> dict[int, Patch]:
         try:
-            repository = Repository.find(self._workspace, self._tools)
+            repository = Repository.find(self._place.tree, self._tools)
             if repository is None:
                 return {}
             check_rules(repository.top)

@@ -13,6 +13,7 @@ from rooda.report import make
 from rooda.report.details import DetailReader
 from rooda.report.report_file import write_whole
 from rooda.text.masking import MASK_NOTHING, Masker
+from rooda.workspace.record_place import RecordPlace
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import leads_out
 
@@ -30,22 +31,19 @@ class ReportWriter:
     def __init__(
         self,
         path: Path,
-        workspace: Path,
+        place: RecordPlace,
         run: str,
         tools: Tools,
         tell: Callable[[str], None],
-        root: Path | None = None,
         masker: Masker = MASK_NOTHING,
     ) -> None:
-        """`root` is the folder of the work, if the workspace with the record is apart from it."""
         self._path = path
-        self._workspace = workspace
-        self._root = root or workspace
+        self._place = place
         self._run = run
         self._tell = tell
         self._told: set[str] = set()
         self._masker = masker
-        self._details = DetailReader(workspace, tools, masker)
+        self._details = DetailReader(place, tools, masker)
         self._due = False
         self._written: float | None = None
 
@@ -63,13 +61,13 @@ class ReportWriter:
     def _write(self, now: float) -> None:
         self._due, self._written = False, now
         try:
-            reader = RecordReader.for_view(self._workspace, self._masker.tree)
+            reader = RecordReader.for_view(self._place.state, self._masker.tree)
             summary = make.summary_of(reader, reader.run(self._run))
-            if not leads_out(self._path.parent, self._root):
+            if not leads_out(self._path.parent, self._place.tree):
                 self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             form = make.format_of(self._path)
-            pieces = make.text_of(summary, form, self._workspace, self._details)
-            write_whole(self._path, pieces, self._workspace, self._root)
+            pieces = make.text_of(summary, form, self._place, self._details)
+            write_whole(self._path, pieces, self._place)
         except (OSError, StoreError) as error:
             reason = (isinstance(error, OSError) and error.strerror) or str(error)
             if reason not in self._told:

@@ -14,6 +14,7 @@ from rooda.report.details import DetailReader
 from rooda.report.markdown_report import markdown
 from rooda.summary.build import summarize
 from rooda.summary.model import RunSummary
+from rooda.workspace.record_place import RecordPlace
 
 # The formats of a report, and how the name of a file ends.
 FORMATS: Final[Mapping[str, str]] = {"html": ".html", "markdown": ".md", "json": ".json"}
@@ -25,12 +26,12 @@ def summary_of(reader: RecordReader, run: RunRow) -> RunSummary:
 
 
 def html(
-    summary: RunSummary, workspace: Path, details: DetailReader | None = None
+    summary: RunSummary, place: RecordPlace, details: DetailReader | None = None
 ) -> Iterator[str]:
     """Yield the page of a run in pieces."""
     from rooda.report.page import page  # noqa: PLC0415 - it imports Jinja2
 
-    return page(summary, details or DetailReader(workspace))
+    return page(summary, details or DetailReader(place))
 
 
 def as_json(summary: RunSummary) -> Iterator[str]:
@@ -46,7 +47,7 @@ def format_of(path: Path) -> str:
 
 
 def text_of(
-    summary: RunSummary, form: str, workspace: Path, details: DetailReader | None = None
+    summary: RunSummary, form: str, place: RecordPlace, details: DetailReader | None = None
 ) -> Iterator[str]:
     """Yield the report in one of `FORMATS`, in pieces."""
     match form:
@@ -55,4 +56,4 @@ def text_of(
         case "markdown":
             return markdown(summary)
         case _:
-            return html(summary, workspace, details)
+            return html(summary, place, details)

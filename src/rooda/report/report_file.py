@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
-from rooda.workspace.state_folder import STATE_FOLDER, make_folders, new_file
+from rooda.workspace.record_place import RecordPlace
+from rooda.workspace.state_folder import StateFolder, make_folders, new_file
 from rooda.workspace.work_tree import leads_out
 
 # Writing there is the user's wish, and nothing there may be replaced: `/dev/stdout`.
@@ -18,33 +19,30 @@ class LinkedAwayError(OSError):
     """A link leads from the work tree to a place outside of it."""
 
 
-def default_path(workspace: Path, run: str) -> Path:
+def default_path(state: StateFolder, run: str) -> Path:
     """Return where the page of a run is without another wish; it goes when the run is pruned."""
-    return workspace / STATE_FOLDER / "runs" / run / "report.html"
+    return state / "runs" / run / "report.html"
 
 
-def write_default(workspace: Path, run: str, pieces: Iterable[str]) -> Path:
+def write_default(place: RecordPlace, run: str, pieces: Iterable[str]) -> Path:
     """Write the page of a run into the folder of the run. Raises OSError."""
-    make_folders(workspace, f"runs/{run}")
-    path = default_path(workspace, run)
-    write_whole(path, pieces, workspace)
+    make_folders(place.state, f"runs/{run}")
+    path = default_path(place.state, run)
+    write_whole(path, pieces, place)
     return path
 
 
-def write_whole(
-    path: Path, pieces: Iterable[str], workspace: Path, root: Path | None = None
-) -> None:
+def write_whole(path: Path, pieces: Iterable[str], place: RecordPlace) -> None:
     """Write the file in one step, so that a reader sees the old one or the new one.
 
-    What is in its place is replaced, also a link. `root` is the work tree, if the workspace is
-    apart from it. Raises OSError, and then nothing has changed.
+    What is in its place is replaced, also a link. Raises OSError, and then nothing has changed.
     """
     if str(path).startswith(_DEVICES):
         with path.open("wb", buffering=0) as device:
             for piece in pieces:
                 _write(device, piece.encode("utf-8", "replace"))
         return
-    if leads_out(path.parent, root or workspace):
+    if leads_out(path.parent, place.tree):
         message = "a link in the work tree leads out of it"
         raise LinkedAwayError(errno.ELOOP, message, str(path.parent))
     if not path.parent.exists():
@@ -52,14 +50,14 @@ def write_whole(
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     try:
-        _write_draft(path, pieces, workspace)
+        _write_draft(path, pieces, place.state)
     except OSError as error:  # the user knows nothing of the draft that it may name
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
 
 
-def _write_draft(path: Path, pieces: Iterable[str], workspace: Path) -> None:
+def _write_draft(path: Path, pieces: Iterable[str], state: StateFolder) -> None:
     """Write a draft, and put it in the place of the file."""
-    draft, file = _open_draft(path, workspace)
+    draft, file = _open_draft(path, state)
     try:
         with file:
             for piece in pieces:
@@ -71,19 +69,18 @@ def _write_draft(path: Path, pieces: Iterable[str], workspace: Path) -> None:
         raise
 
 
-def _open_draft(path: Path, workspace: Path) -> tuple[Path, IO[bytes]]:
-    """Return a new file on the same disk: in `.rooda`, where git and agents do not look, if it can.
+def _open_draft(path: Path, state: StateFolder) -> tuple[Path, IO[bytes]]:
+    """Return a new file on the same disk: in the state folder, which no agent sees, if it can.
 
     Otherwise it is beside the file that it will replace.
     """
     with contextlib.suppress(OSError):
         name = f"report.{os.getpid()}.draft"
-        draft = workspace / STATE_FOLDER / name
-        file = new_file(workspace, name)
+        file = new_file(state, name)
         if os.fstat(file.fileno()).st_dev == path.parent.stat().st_dev:
-            return draft, file
+            return state / name, file
         file.close()
-        draft.unlink()
+        (state / name).unlink()
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with contextlib.suppress(FileNotFoundError):

@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from rooda.sandbox.home import private_home
 from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind, SandboxPlan
 from rooda.text.paths import file_mode
 
@@ -32,10 +31,6 @@ def _check_tree(plan: SandboxPlan) -> Iterator[SandboxError]:
             "Start in a folder of its own",
         )
         return
-    try:
-        private_home(tree, plan.outside, plan.home)
-    except SandboxError as error:
-        yield error
     try:
         owner = tree.stat().st_uid
     except OSError:

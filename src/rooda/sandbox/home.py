@@ -1,8 +1,6 @@
 """The private HOME of a work tree: empty at first, kept between iterations and runs."""
 
-import hashlib
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,8 +8,7 @@ from pathlib import Path
 from rooda.sandbox.mounts import Mounts
 from rooda.sandbox.sandbox_plan import SandboxError
 from rooda.text.paths import file_mode
-
-_LONGEST_NAME = 40
+from rooda.workspace.state_home import VARIABLE
 
 # Programs that users install below HOME, without the caches and credentials next to them.
 _TOOLCHAINS = (
@@ -38,31 +35,13 @@ def home_of(environ: Mapping[str, str]) -> Path:
     return home
 
 
-def private_home(tree: Path, environ: Mapping[str, str], home: Path) -> Path:
-    """Return the place of the private HOME of a work tree, which may not exist yet.
-
-    Raises SandboxError if the place is in the work tree, where an agent could change it.
-    """
-    state = Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state")
-    name = re.sub(r"[^A-Za-z0-9._-]", "-", tree.name)[:_LONGEST_NAME]
-    mark = hashlib.sha256(os.fsencode(tree)).hexdigest()[:12]
-    place = state / "rooda" / "homes" / f"{name}-{mark}"
-    if not state.is_absolute() or Path(os.path.realpath(place)).is_relative_to(tree):
-        raise SandboxError(
-            f"the private home folder of the sandbox would be in the work tree: {place}",
-            "Set XDG_STATE_HOME to a folder outside of it",
-        )
-    return place
-
-
 def make_private_home(place: Path) -> None:
     """Make the folder, for the user alone. Raises SandboxError.
 
-    So is the folder above it: a program inside can change the permissions of the folder itself.
+    The state folder around it is private too: a program inside can change the permissions of the
+    folder itself.
     """
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.parent.chmod(0o700)
         place.mkdir(mode=0o700, exist_ok=True)
         found = place.lstat()
         is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
@@ -71,7 +50,7 @@ def make_private_home(place: Path) -> None:
     except OSError as error:
         raise SandboxError(
             f"the private home folder of the sandbox can't be made: {place}: {error.strerror}",
-            "Set XDG_STATE_HOME to a folder that you can write to",
+            f"Set {VARIABLE} to a folder that you can write to",
         ) from None
     if not is_own:
         raise SandboxError(f"{place} is no folder of your own", "Move it away")

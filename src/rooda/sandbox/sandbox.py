@@ -16,7 +16,6 @@ from rooda.sandbox.git_mounts import GitMounts
 from rooda.sandbox.home import (
     make_private_home,
     places_of_program,
-    private_home,
     show_certificates,
     show_toolchains,
 )
@@ -32,7 +31,6 @@ from rooda.text.templates import fill
 from rooda.workspace.git import GitError
 from rooda.workspace.interpreter import interpreter_of
 from rooda.workspace.snapshots.repository import Repository
-from rooda.workspace.state_folder import STATE_FOLDER
 
 __all__ = ["Sandbox", "SandboxError", "Wrapped"]
 
@@ -45,7 +43,7 @@ class Sandbox:
 
     def __init__(self, plan: SandboxPlan, repository: Repository | None) -> None:
         self.plan = plan
-        self.home = private_home(plan.tree, plan.outside, plan.home)
+        self.home = plan.private_home
         self._git = None if repository is None else GitMounts(repository)
         self.writable = [*plan.real_writable]  # folders and files, without the work tree
         self._settings = UserGitSettings.read(plan.tree, plan.home, plan.tools)
@@ -216,7 +214,6 @@ class Sandbox:
         if self._git is not None:
             self._git.show(mounts, tree)
         for folder in self.own_folders:
-            tree.hide(folder / STATE_FOLDER)
             for name in PROTECTED:
                 tree.protect(folder / name)
         for path in plan.readable:

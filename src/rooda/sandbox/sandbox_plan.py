@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from rooda.files.sight import Sight
-from rooda.workspace.state_folder import STATE_FOLDER
+from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.tools import Tools
 
 COMMAND_NAMES = ("workspace", "cwd", "home")  # in the template of `sandbox: command`
@@ -38,7 +38,8 @@ class SandboxPlan(Struct, frozen=True):
     """What the user asked for, and where.
 
     `tree` is the work tree, links resolved. `folders` are those below it that rooda and the agent
-    work in: config files are looked for there and in the folders above. `outside` is the
+    work in: config files are looked for there and in the folders above. `home` is that of the user,
+    `state` the state folder. `outside` is the
     environment that rooda was started with, `given` the names that the user's setting `env` sets,
     `held_inside` those that the file of the work tree sets: they decide nothing outside. `env` are
     names (with *) of other variables that pass in. `real_readable` and `real_writable` are where
@@ -50,6 +51,7 @@ class SandboxPlan(Struct, frozen=True):
     tree: Path
     folders: tuple[Path, ...]
     home: Path
+    state: StateFolder
     outside: Mapping[str, str]
     tools: Tools
     network: bool = True
@@ -62,10 +64,19 @@ class SandboxPlan(Struct, frozen=True):
     held_inside: frozenset[str] = frozenset()
     command: tuple[str, ...] = ()
 
-    def sight(self, workspace: Path) -> Sight:
+    def sight(self) -> Sight:
         """Return what the agent can change and read of the user's files."""
         return Sight(
             changes=(self.tree, *self.writable, *self.real_writable),
             reads=(*self.readable, *self.real_readable),
-            hidden=(workspace.resolve() / STATE_FOLDER,),
         )
+
+    @property
+    def shown(self) -> tuple[Path, ...]:
+        """The folders of the user that the agent sees, if rooda makes the sandbox itself."""
+        return (self.tree, *self.real_readable, *self.real_writable)
+
+    @property
+    def private_home(self) -> Path:
+        """The HOME of programs inside: empty at first, kept between iterations and runs."""
+        return self.state / "home"

@@ -15,7 +15,7 @@ from rooda.sandbox.tree_walk import Places, look, worktrees_of
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.pin import Pin
 from rooda.workspace.put_back import move_aside
-from rooda.workspace.state_folder import STATE_FOLDER, make_folders
+from rooda.workspace.state_folder import StateFolder, make_folders
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import work_tree
 
@@ -27,7 +27,7 @@ _SET_ID = stat.S_ISUID | stat.S_ISGID
 class Handled(Struct, frozen=True):
     """What rooda found and what it did. Names are relative to the work tree where they can be.
 
-    `place` is the folder with what was removed, relative to the workspace; empty if there is none.
+    `place` is the folder with what was removed, ; empty if there is none.
     """
 
     finding: Finding
@@ -44,7 +44,7 @@ class TreeCheck:
 
     def __init__(
         self,
-        workspace: Path,
+        state: StateFolder,
         places: Places,
         is_over: Callable[[], bool] = lambda: False,
         commits: LostCommits | None = None,
@@ -55,7 +55,7 @@ class TreeCheck:
         `writable` returns the other folders and files that a program in the sandbox can change.
         """
         self._commits = commits
-        self._workspace = workspace
+        self._state = state
         self._places = places
         self._is_over = is_over
         self._writable = writable
@@ -73,7 +73,7 @@ class TreeCheck:
     @classmethod
     def of(
         cls,
-        workspace: Path,
+        state: StateFolder,
         folder: Path,
         tools: Tools,
         pin: Pin | None,
@@ -87,26 +87,24 @@ class TreeCheck:
         `writable`: as above.
         """
         top = pin.top if pin is not None else work_tree(folder)
-        own = str(workspace.resolve() / STATE_FOLDER)
-        places = Places(str(top), own, writes_git_settings=not protects_git)
+        places = Places(str(top), writes_git_settings=not protects_git)
         commits = None
         if pin is not None:
             commits = LostCommits(pin, tools)
             git_folder, shared = str(pin.git_dir), str(pin.common)
             places = Places(
                 top=str(top),
-                skipped=own,
                 git_folder=git_folder,
                 shared=shared if shared != git_folder else "",
                 hooks=tuple(_hook_folders(top, tools)),
                 writes_git_settings=not protects_git,
             )
-        return cls(workspace, places, lambda: tools.is_over, commits, writable)
+        return cls(state, places, lambda: tools.is_over, commits, writable)
 
     def run(self, place: str) -> list[Handled]:
         """Look at the tree, act on what is new, and return that.
 
-        `place` is the folder of the iteration below `.rooda`. The same excluded repository is
+        `place` is the folder of the iteration in the state folder. The same excluded repository is
         returned once. What could not be removed is refused.
         """
         self.is_due, self.excluded = False, frozenset()
@@ -141,7 +139,7 @@ class TreeCheck:
                 return [self._handled(found, Action.REFUSED, found.paths)]
 
     def _remove(self, found: Found, place: str) -> list[Handled]:
-        return self._settle(found, lambda path: self._move(path, place), f"{STATE_FOLDER}/{place}")
+        return self._settle(found, lambda path: self._move(path, place), f"{self._state}/{place}")
 
     def _settle(self, found: Found, act: Callable[[str], None], place: str = "") -> list[Handled]:
         """Act on each path; refuse the iteration for those with which that is not possible."""
@@ -158,7 +156,7 @@ class TreeCheck:
     def _move(self, path: str, place: str) -> None:
         """Move a file, a link or a folder into the record, under a number and its last name."""
         with self._above(path) as (parent, name):
-            target = os.open(make_folders(self._workspace, place), FOLDER)
+            target = os.open(make_folders(self._state, place), FOLDER)
             try:
                 move_aside(parent, name, target)
             finally:

@@ -42,7 +42,6 @@ class Places(Struct, frozen=True):
     """Where rooda looks. The paths are absolute, without links."""
 
     top: str
-    skipped: str  # rooda's own folder
     git_folder: str = ""
     shared: str = ""  # the git folder that it shares with other work trees, if it is another
     hooks: tuple[str, ...] = ()  # folders of the work tree with hooks (core.hooksPath)
@@ -157,7 +156,7 @@ def _walk(top: str, found: _Facts, clock: _Clock) -> Iterator[tuple[str, Listing
 
 
 def _walk_tree(places: Places, found: _Facts, clock: _Clock) -> None:
-    own = {places.skipped, places.git_folder, places.shared}
+    own = {places.git_folder, places.shared}
     names = {
         ".git",
         ".ralph",

@@ -26,7 +26,6 @@ from rooda.selftest.trial import (
     ends_with,
     fact,
 )
-from rooda.workspace.state_folder import STATE_FOLDER
 
 _SANDBOX = ("--sandbox", "bwrap")
 _VARIABLE = "SELFTEST_TRIAL_VALUE"  # no name that any program knows
@@ -161,7 +160,7 @@ def _writes(scratch: Scratch) -> Evidence:
     paths = [home / ".profile", home / "new" / "file", scratch.folder / "beside.txt"]
     paths += [git / "hooks" / "post-commit", git / "config", git / "info" / "attributes"]
     before = _contents(paths)
-    state = scratch.tree / STATE_FOLDER / "planted"
+    state = scratch.state / "planted"
     evidence, told = _run(scratch, _WRITE, PATHS=[str(one) for one in (*paths, state)])
     after = _contents([*paths, state])
     changed = [str(path) for path, content in after.items() if content != before.get(path)]
@@ -209,7 +208,7 @@ def _plants(scratch: Scratch) -> Evidence:
 
 
 def _prompts(scratch: Scratch) -> Iterable[str]:
-    runs = scratch.tree / STATE_FOLDER / "runs"
+    runs = scratch.state / "runs"
     for file in runs.glob("*/*/prompt.md"):
         yield file.read_text(encoding="utf-8", errors="replace")
 
@@ -275,7 +274,7 @@ def sandbox_trials() -> list[Trial]:
     rows: list[tuple[str, str, tuple[Claim, ...], Callable[[Scratch], Evidence]]] = [
         (
             "writes outside",
-            "writes to the home folder, beside the work tree, into .rooda, git's config and hooks",
+            "writes to the home folder, beside the work tree, the record, git's config and hooks",
             (*tried, fact("outside", "unchanged", "nothing of it changes")),
             _writes,
         ),

@@ -23,7 +23,8 @@ from rooda.engine.run_outcome import RunOutcome
 from rooda.selftest.misbehaviour import Kept
 from rooda.selftest.survivors import end_all, survivors
 from rooda.selftest.trial import Evidence
-from rooda.workspace.state_folder import STATE_FOLDER, place_of
+from rooda.workspace.state_folder import StateFolder, place_of
+from rooda.workspace.state_home import VARIABLE, state_folder_at
 
 PATIENCE = 90.0  # seconds for a sign; a loaded machine takes long, and that breaks no promise
 GRACE = "0.5s"  # between SIGTERM and SIGKILL
@@ -131,6 +132,11 @@ class Scratch:
             return len((self.folder / "starts").read_bytes())
         return 0
 
+    @property
+    def state(self) -> StateFolder:
+        """The state folder of the work tree."""
+        return state_folder_at(Path(os.path.realpath(self.folder / "state")), self.tree.resolve())
+
     # -- rooda -------------------------------------------------------------------------------
 
     def environ(self) -> dict[str, str]:
@@ -139,6 +145,7 @@ class Scratch:
         kept = {name: value for name, value in base.items() if not name.startswith(_DROPPED)}
         return kept | {
             "HOME": str(self.home),
+            VARIABLE: str(self.folder / "state"),
             "TMPDIR": str(self.folder / "tmp"),
             "ROODA_CONFIG_HOME": str(self.home / "no-global-config"),
             "ROODA_LOOP_KEEP_AWAKE": "false",
@@ -214,10 +221,10 @@ class Scratch:
 
     def transcript(self) -> Kept:
         """Return what rooda kept of the output of the first iteration."""
-        runs = sorted((self.tree / STATE_FOLDER / "runs").glob("*"))
+        runs = sorted((self.state / "runs").glob("*"))
         if not runs:
             return Kept(b"", b"")
-        place = self.tree / STATE_FOLDER / place_of(runs[-1].name, 1, 1)
+        place = self.state / place_of(runs[-1].name, 1, 1)
         return Kept(_content(place / "stdout.log"), _content(place / "stderr.log"))
 
     # -- waiting -----------------------------------------------------------------------------

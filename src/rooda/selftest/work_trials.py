@@ -20,7 +20,7 @@ from rooda.selftest.trial import (
     fact,
     numbers,
 )
-from rooda.workspace.state_folder import STATE_FOLDER
+from rooda.workspace.state_folder import StateFolder
 
 _SUCCESS = "echo '<promise>SUCCESS</promise>'"
 _LIMIT = (
@@ -45,7 +45,7 @@ def _behaves(scratch: Scratch) -> Evidence:
 def _floods(scratch: Scratch) -> Evidence:
     flags = ("--max-transcript", str(_KEPT), "--capture", "pipe")
     found = scratch.finish(scratch.start(*scratch.python_agent(_FLOOD), *flags))
-    files = (scratch.tree / STATE_FOLDER).rglob("stdout.log")
+    files = scratch.state.rglob("stdout.log")
     size = sum(file.stat().st_blocks * 512 for file in files)
     is_bounded = 0 < size < _KEPT + (1 << 20)
     return replace(found, facts={"on disk": "bounded" if is_bounded else f"{size} bytes"})
@@ -68,16 +68,16 @@ def _is_limited(scratch: Scratch) -> Evidence:
 
 def _deletes_record(scratch: Scratch) -> Evidence:
     # rooda may write into the folder at the same moment, and then `rm` fails.
-    delete = f"until rm -rf {STATE_FOLDER} 2> /dev/null; do :; done"
+    delete = f"until rm -rf {shlex.quote(str(scratch.state))} 2> /dev/null; do :; done"
     agent = scratch.shell_agent(delete, _SUCCESS)
     found = scratch.finish(scratch.start(*agent, "-n", "2"))
-    return replace(found, facts={"record": _recorded(scratch.tree)})
+    return replace(found, facts={"record": _recorded(scratch.state)})
 
 
-def _recorded(tree: Path) -> str:
+def _recorded(state: StateFolder) -> str:
     """Return the status of the run and of its iterations, as the record has them."""
     try:
-        reader = RecordReader(tree)
+        reader = RecordReader(state)
         run = reader.run()
         rows = reader.iterations(run.run)
     except StoreError as error:
@@ -144,7 +144,12 @@ def work_trials() -> list[Trial]:
         Trial(
             "usage limit", "meets a usage limit of a second", (ok, only_good, again), _is_limited
         ),
-        Trial("deletes .rooda", "deletes the record of its run", (ok, whole), _deletes_record),
+        Trial(
+            "deletes its record",
+            "deletes its state folder",
+            (ok, whole),
+            _deletes_record,
+        ),
         Trial(
             "deletes .git",
             "deletes .git within another repository (git.commit)",

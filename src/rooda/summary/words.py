@@ -14,6 +14,7 @@ from rooda.record.transcript_files import pieces_of_end, size_of
 from rooda.summary.model import IterationSummary
 from rooda.text.controls import StreamCleaner
 from rooda.text.masking import MASK_NOTHING, Masker
+from rooda.workspace.record_place import RecordPlace
 from rooda.workspace.state_folder import STDOUT
 
 _MOST_READ = 16 * 1024 * 1024  # bytes of a transcript with events, from its end
@@ -45,7 +46,7 @@ class AgentWords(Struct, frozen=True):
 
 
 def words_of(
-    workspace: Path,
+    place: RecordPlace,
     run: str,
     one: IterationSummary,
     *,
@@ -54,14 +55,14 @@ def words_of(
     masker: Masker = MASK_NOTHING,
 ) -> AgentWords:
     """Return the words of an iteration: the end of its text, and its last tool calls."""
-    path = iteration_folder(workspace, run, one.number, one.attempt) / STDOUT
+    path = iteration_folder(place.state, run, one.number, one.attempt) / STDOUT
     adapter = one.adapter if one.adapter in KNOWN else TEXT
     most = _MOST_TEXT if adapter == TEXT else _MOST_READ
     try:
         is_cut = size_of(path) > most
         pieces = pieces_of_end(path, most)
         kept = _Kept(longest, steps, masker)
-        reader = None if adapter == TEXT else _reader(adapter, workspace, is_cut=is_cut)
+        reader = None if adapter == TEXT else _reader(adapter, place.tree, is_cut=is_cut)
         for line in _lines(pieces) if reader is None else _said(pieces, reader, is_cut=is_cut):
             kept.add(line)
     except OSError:
@@ -69,9 +70,9 @@ def words_of(
     return kept.words(is_cut=is_cut)
 
 
-def _reader(adapter: str, workspace: Path, *, is_cut: bool) -> OutputReader:
+def _reader(adapter: str, tree: Path, *, is_cut: bool) -> OutputReader:
     form = Form.EVENTS if is_cut else Form.UNKNOWN
-    return OutputReader(KNOWN[adapter], form, folder=str(workspace), limit=_MOST_TEXT)
+    return OutputReader(KNOWN[adapter], form, folder=str(tree), limit=_MOST_TEXT)
 
 
 def _said(pieces: Iterator[bytes], reader: OutputReader, *, is_cut: bool) -> Iterator[Said]:

@@ -88,7 +88,7 @@ def _problem(mark: str, problem: Problem) -> Iterator[str]:
 
 
 def _prompt(plan: Plan) -> Iterator[str]:
-    prompt, _ = prompt_with_notes(plan, waiting_notes(plan.workspace))
+    prompt, _ = prompt_with_notes(plan, waiting_notes(plan.state))
     size = len(prompt.encode("utf-8", "surrogateescape"))
     yield f"Assembled Prompt ({size:,} bytes):"
     yield from (_RULE, clean(prompt.rstrip("\n")), _RULE)

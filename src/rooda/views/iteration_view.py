@@ -17,7 +17,7 @@ from rooda.text.numbers import count
 from rooda.text.paths import first_names
 from rooda.views.run_view import Page, hook_table, status_color, unreadable
 from rooda.views.table import paragraph
-from rooda.workspace.state_folder import REPLACED, STATE_FOLDER, place_of
+from rooda.workspace.state_folder import REPLACED
 
 _FILES = 20  # names in a list of files or tests
 _MOST_LINES = 20  # of what a check printed
@@ -25,12 +25,22 @@ _LONGEST_LINE = 500  # characters
 
 
 def iteration_text(
-    row: IterationRow, one: IterationSummary, run: RunSummary, words: AgentWords, page: Page
+    row: IterationRow,
+    one: IterationSummary,
+    run: RunSummary,
+    words: AgentWords,
+    page: Page,
+    folder: str = "",
 ) -> Iterator[str]:
-    """Yield the view of an iteration in pieces."""
+    """Yield the view of an iteration in pieces; `folder` has its files."""
     yield _head(one, page)
     parts = (_numbers, _checks, _commit, _work_tree, _agent)
-    yield page.named([pair for part in parts for pair in part(row, one)])
+    pairs = [pair for part in parts for pair in part(row, one)]
+    if any(change.action == "restore" for change in row.protected):
+        pairs.append(("Replaced", f"{folder}/{REPLACED} has what rooda replaced"))
+    if folder:
+        pairs.append(("Files", folder))
+    yield page.named(pairs)
     if one.told:
         yield page.title("Notes from the user in the prompt")
         yield "".join(map(printed, one.told))
@@ -124,9 +134,6 @@ def _work_tree(row: IterationRow, one: IterationSummary) -> Iterator[tuple[str, 
         yield "Stopped", f"{shown}: left running by the agent"
     for change in row.protected:
         yield "Protected", f"{change.end}: {change.story}"
-    if any(change.action == "restore" for change in row.protected):
-        place = place_of(row.run, row.number, row.attempt)
-        yield "Replaced", f"{STATE_FOLDER}/{place}/{REPLACED} has what rooda replaced"
     if (snapshot := row.snapshot) is not None and snapshot.commit:
         yield "Snapshot", snapshot.commit[:12]
         if snapshot.left_out:

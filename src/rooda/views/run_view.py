@@ -84,15 +84,17 @@ def status_color(status: str, *, is_doubtful: bool = False) -> Color:
     return Color.BAD if status in _BAD else _STATUS.get(status, Color.WARNING)
 
 
-def run_text(row: RunRow, run: RunSummary, page: Page) -> Iterator[str]:
-    """Yield the view of a run in pieces."""
-    yield from run_facts(row, run, page)
+def run_text(row: RunRow, run: RunSummary, page: Page, folder: str = "") -> Iterator[str]:
+    """Yield the view of a run in pieces; `folder` has its files."""
+    yield from run_facts(row, run, page, folder)
     report = NextCommand("See all of it as one page", f"rooda report {run.run}")
     commands = [*run.next_commands, *([report] if run.iterations else ())]
     yield page.next(commands, run.next_hint)
 
 
-def run_facts(row: RunRow, run: RunSummary, page: Page, *, with_end: bool = True) -> Iterator[str]:
+def run_facts(
+    row: RunRow, run: RunSummary, page: Page, folder: str = "", *, with_end: bool = True
+) -> Iterator[str]:
     """Yield the view of a run without the commands to run next.
 
     `with_end`: begin with how the run ended; else its end is decided elsewhere.
@@ -103,7 +105,7 @@ def run_facts(row: RunRow, run: RunSummary, page: Page, *, with_end: bool = True
     if run.iterations:
         yield "\n" + iteration_table(run.iterations, page)
     yield _notes(run, page)
-    yield page.title("Details") + page.named([*_details(row)])
+    yield page.title("Details") + page.named([*_details(row, folder)])
     yield hook_table(row.hooks, page)
 
 
@@ -175,7 +177,7 @@ def _notes(run: RunSummary, page: Page) -> str:
     )
 
 
-def _details(row: RunRow) -> Iterator[tuple[str, str]]:
+def _details(row: RunRow, folder: str) -> Iterator[tuple[str, str]]:
     yield "Command", (row.command or "-")[:_LONGEST]
     if (flags := masked_flags(row.given)) is not None:
         yield "Flags", shown_words(flags) or "none"
@@ -189,6 +191,8 @@ def _details(row: RunRow) -> Iterator[tuple[str, str]]:
         yield "Changed", f"iteration {one.iteration}: {one.agent} for {one.before}"
     for pruned in (row.pruned or ())[-_WAITS:]:
         yield "Pruned", _pruned(pruned)
+    if folder:
+        yield "Files", folder
     yield from unreadable(row.unreadable)
 
 

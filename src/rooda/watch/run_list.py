@@ -19,6 +19,8 @@ from rooda.text.numbers import money
 from rooda.views.run_view import status_color
 from rooda.views.table import Cell, Column, table
 from rooda.watch.run_head import mark_of
+from rooda.workspace.record_place import RecordPlace
+from rooda.workspace.state_folder import StateFolder
 
 # The first to give way on a narrow terminal is the start.
 _COLUMNS = (
@@ -37,14 +39,19 @@ _COLUMNS = (
 class ListedRun(Struct, frozen=True):
     """A run of the machine, and its line in the list."""
 
-    tree: Path
+    place: RecordPlace
     run: str
     brief: RunBrief
 
     @property
+    def tree(self) -> Path:
+        """The work tree."""
+        return self.place.tree
+
+    @property
     def key(self) -> str:
         """What tells it from all others."""
-        return f"{self.tree}\0{self.run}"
+        return f"{self.place.state}\0{self.run}"
 
     @property
     def is_running(self) -> bool:
@@ -77,18 +84,18 @@ class ListReader:
         return RunList([self._listed(one) for one in found], troubles)
 
     def _listed(self, one: TreeRun) -> ListedRun:
-        key = one.tree, one.row.run, one.row.ended_at
+        key = one.place.state, one.row.run, one.row.ended_at
         known = self._ended.get(key)
         if known is None or one.row.status == RUNNING:
-            known = self._brief(one.tree, one.row)
+            known = self._brief(one.place.state, one.row)
             if one.row.status != RUNNING:
                 self._ended[key] = known
-        return ListedRun(one.tree, one.row.run, known)
+        return ListedRun(one.place, one.row.run, known)
 
-    def _brief(self, tree: Path, row: RunRow) -> RunBrief:
+    def _brief(self, state: StateFolder, row: RunRow) -> RunBrief:
         headline = ""
         try:
-            reader = RecordReader.for_view(tree, self._masker.tree)
+            reader = RecordReader.for_view(state, self._masker.tree)
             headline = reader.headlines([row.run]).get(row.run, "")
             if row.rule is None or row.summary is None:
                 row = with_summary(row, last_attempts(reader.iterations(row.run)))

@@ -65,7 +65,7 @@ class RunsScreen(Screen[None]):
         """Open a run."""
         found = next((one for one in self._runs or () if one.key == event.key), None)
         if found is not None:
-            self.post_message(self.Opened(RunPlace(found.tree, found.run)))
+            self.post_message(self.Opened(RunPlace(found.place, found.run)))
 
     def _take(self) -> None:
         for found in self._poller.take()[-1:]:

@@ -10,6 +10,7 @@ from rooda.live.run_feed import RunFeed
 from rooda.record.json_objects import last_attempts
 from rooda.record.record_reader import RecordReader
 from rooda.record.rows import StoreError
+from rooda.record.run_folders import iteration_folder
 from rooda.summary.build import summarize
 from rooda.summary.words import words_of
 from rooda.text.controls import one_line
@@ -19,6 +20,7 @@ from rooda.views.run_view import Page
 from rooda.views.table import paragraph
 from rooda.watch.fitted import Make
 from rooda.watch.run_list import ListReader
+from rooda.workspace.record_place import RecordPlace
 
 _CLOSING = 20_000  # characters of the agent's last words
 
@@ -26,8 +28,13 @@ _CLOSING = 20_000  # characters of the agent's last words
 class RunPlace(Struct, frozen=True):
     """A run, and the work tree with its record."""
 
-    tree: Path
+    place: RecordPlace
     run: str
+
+    @property
+    def tree(self) -> Path:
+        """The work tree."""
+        return self.place.tree
 
 
 class Sources(Struct, frozen=True):
@@ -43,11 +50,11 @@ class Sources(Struct, frozen=True):
 
     def feed(self, place: RunPlace) -> RunFeed:
         """Return the feed of one run."""
-        return RunFeed(place.tree, place.run, self.masker, self.environ)
+        return RunFeed(place.place, place.run, self.masker, self.environ)
 
     def iteration(self, place: RunPlace, number: int, page: Callable[[int], Page]) -> Make:
         """Return the view of one iteration; if it can't be read, the reason."""
-        reader = RecordReader.for_view(place.tree, self.masker.tree)
+        reader = RecordReader.for_view(place.place.state, self.masker.tree)
         try:
             run = self.masker.tree(reader.run(place.run))
             now = datetime.now().astimezone()
@@ -59,5 +66,9 @@ class Sources(Struct, frozen=True):
         one = next((one for one in summary.iterations if one.number == number), None)
         if one is None or not rows:
             return lambda _room: f"Iteration {number} is not in the record."
-        words = words_of(place.tree, place.run, one, longest=_CLOSING, steps=1, masker=self.masker)
-        return lambda room: "".join(iteration_text(rows[0], one, summary, words, page(room)))
+        folder = iteration_folder(place.place.state, place.run, rows[0].number, rows[0].attempt)
+        limits = {"longest": _CLOSING, "steps": 1}
+        words = words_of(place.place, place.run, one, **limits, masker=self.masker)
+        return lambda room: "".join(
+            iteration_text(rows[0], one, summary, words, page(room), str(folder))
+        )

@@ -1,9 +1,11 @@
 """What a key does to a run: a note, a stop after the iteration, a stop now."""
 
+import os
 import signal
 from pathlib import Path
 
 from rooda.config.problems import InvalidInput, Problem
+from rooda.config.world import World
 from rooda.engine.at_work import AtWork
 from rooda.engine.telling import NoteTarget, note_text
 from rooda.process.interrupts import END
@@ -11,7 +13,9 @@ from rooda.process.interrupts import END
 
 def tell(tree: Path, text: str) -> str:
     """Write a note, and return which run reads it when. Raises InvalidInput."""
-    return NoteTarget.find(tree).tell(note_text(text.encode("utf-8", "surrogateescape")))
+    return NoteTarget.find(World(tree, os.environ)).tell(
+        note_text(text.encode("utf-8", "surrogateescape"))
+    )
 
 
 def stop_later(tree: Path, run: str) -> str:

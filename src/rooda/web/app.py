@@ -114,8 +114,8 @@ class Pages(Struct):
 
         def make_file() -> str:
             found = self.sources.find(key, run)
-            details = DetailReader(found.tree, masker=found.masker)
-            return "".join(make.html(found.summary(), found.tree, details))
+            details = DetailReader(found.place, masker=found.masker)
+            return "".join(make.html(found.summary(), found.place, details))
 
         response = await self._page(make_file)
         response.headers["Content-Disposition"] = f'attachment; filename="rooda-{quote(run)}.html"'

@@ -53,7 +53,7 @@ class OneRunFeed:
     def __init__(self, sources: Sources, found: FoundRun) -> None:
         self._sources = sources
         self._key, self._run = found.key, found.row.run
-        self._feed = RunFeed(found.tree, found.row.run, sources.masker(), sources.environ)
+        self._feed = RunFeed(found.place, found.row.run, sources.masker(), sources.environ)
         self._sent = _Sent()
         self._last: RunSummary | None = None
         self._at = 0.0

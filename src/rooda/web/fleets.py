@@ -25,7 +25,7 @@ from rooda.fleet.place import Place, find_place
 from rooda.fleet.run_model import RunState
 from rooda.text.colors import Color
 from rooda.web.sources import Sources
-from rooda.workspace.known_trees import known_trees
+from rooda.workspace.record_place import known_places
 from rooda.workspace.tools import Tools
 
 _KEPT = 30.0  # seconds: looking for fleets starts git in each work tree
@@ -82,7 +82,7 @@ class Fleets:
             return []
         found: dict[tuple[str, str], Place] = {}
         environ = self._sources.environ
-        for folder in (self._folder, *known_trees(environ)):
+        for folder in (self._folder, *(one.tree for one in known_places(environ))):
             with contextlib.suppress(InvalidInput):
                 values, _ = read_fleet(World(folder, environ), {})
                 if values[URL] is None and not _may_have_database(folder):

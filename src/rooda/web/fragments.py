@@ -90,7 +90,7 @@ def iteration_page(found: FoundIteration, key: str, *, has_fleet: bool) -> str:
 def report_page(found: FoundRun, *, has_fleet: bool) -> str:
     """Return the report inside of the page."""
     run = found.summary()
-    reader = DetailReader(found.tree, masker=found.masker)
+    reader = DetailReader(found.place, masker=found.masker)
     known = run_values(run, found.key) | {"at": "#i"} | listed_values(run, reader)
     known["download"] = f"/api/download/{found.key}/{run.run}"
     return _render("web_report", known, has_fleet=has_fleet)

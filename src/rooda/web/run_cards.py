@@ -19,8 +19,7 @@ from rooda.summary.open_tasks import tasks_line
 from rooda.tasks.standing import TaskCount
 from rooda.text.masking import Masker
 from rooda.web.sources import Sources
-from rooda.workspace.known_trees import known_trees
-from rooda.workspace.state_folder import STATE_FOLDER
+from rooda.workspace.record_place import known_places
 
 MOST = 100  # runs
 _PACE = 1.0  # seconds between two looks at the records, at least
@@ -110,7 +109,7 @@ class RunCards:
         found = self._kept.get(name)
         if found is None or found.status != run.row.status:
             spent = self._spent.setdefault(run.tree, 0.0)
-            trace = record_trace(run.tree / STATE_FOLDER / NAME)
+            trace = record_trace(run.place.state / NAME)
             if spent > _LONGEST or self._unreadable.get(name) == trace:
                 self._missing[run.tree] = None
                 return found
@@ -124,13 +123,13 @@ class RunCards:
         return found
 
     def _trace(self) -> object:
-        trees = known_trees(self._sources.environ)
-        return [(tree, record_trace(tree / STATE_FOLDER / NAME)) for tree in trees]
+        places = known_places(self._sources.environ)
+        return [(one.tree, record_trace(one.state / NAME)) for one in places]
 
 
 def _read(run: TreeRun, masker: Masker) -> RunCard | None:
     try:
-        summary = summary_of(RecordReader.for_view(run.tree, masker.tree), run.row)
+        summary = summary_of(RecordReader.for_view(run.place.state, masker.tree), run.row)
     except StoreError:
         return None
     return card_of(summary, run)

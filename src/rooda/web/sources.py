@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rooda.live.machine_runs import learn, tree_of
+from rooda.live.machine_runs import learn
 from rooda.record.record_reader import RecordReader
 from rooda.record.rows import RunRow, StoreError
 from rooda.record.run_folders import iteration_folder
@@ -21,6 +21,7 @@ from rooda.report.make import summary_of
 from rooda.summary.model import IterationSummary, RunSummary
 from rooda.summary.transcript import readable
 from rooda.text.masking import Masker
+from rooda.workspace.record_place import RecordPlace, place_with_key
 from rooda.workspace.state_folder import STDOUT, is_run
 
 _KEY = re.compile(r"[0-9a-f]{16}")
@@ -37,11 +38,16 @@ class NotThere(Exception):  # noqa: N818 - it says what was found
 class FoundRun(Struct, frozen=True):
     """A run of a known work tree."""
 
-    tree: Path
+    place: RecordPlace
     key: str
     row: RunRow
     reader: RecordReader
     masker: Masker
+
+    @property
+    def tree(self) -> Path:
+        """The work tree."""
+        return self.place.tree
 
     def summary(self) -> RunSummary:
         """Return the run as it stands now. Raises NotThere."""
@@ -72,21 +78,21 @@ class Sources(Struct, frozen=True):
 
     def find(self, key: str, run: str) -> FoundRun:
         """Return a run. Raises NotThere."""
-        tree = tree_of(key, self.environ) if _KEY.fullmatch(key) else None
-        if tree is None:
+        place = place_with_key(key, self.environ) if _KEY.fullmatch(key) else None
+        if place is None:
             raise NotThere("No work tree with this address has a record.")
         if not is_run(run):
             raise NotThere("This is not the name of a run.")
         masker = self.masker()
-        reader = RecordReader.for_view(tree, masker.tree)
+        reader = RecordReader.for_view(place.state, masker.tree)
         try:
             row = reader.run(run)
         except StoreError as error:
             raise NotThere(f"{masker.text(str(error))}.") from None
         if row.run != run:
             raise NotThere(f"There is no run {run} in the record.")
-        learn(masker, tree, self.environ, row)
-        return FoundRun(tree, key, masker.tree(row), reader, masker)
+        learn(masker, place.tree, self.environ, row)
+        return FoundRun(place, key, masker.tree(row), reader, masker)
 
     def iteration(self, key: str, run: str, number: str) -> FoundIteration:
         """Return an iteration. Raises NotThere."""
@@ -96,9 +102,9 @@ class Sources(Struct, frozen=True):
         one = next((one for one in summary.iterations if one.number == wanted), None)
         if one is None:
             raise NotThere(f"Run {run} has no such iteration.")
-        reader = DetailReader(found.tree, masker=found.masker, most=_MOST_DETAILS)
+        reader = DetailReader(found.place, masker=found.masker, most=_MOST_DETAILS)
         details = reader.read(summary, [one])[one.number]
-        folder = iteration_folder(found.tree, run, one.number, one.attempt)
+        folder = iteration_folder(found.place.state, run, one.number, one.attempt)
         try:
             is_too_long = size_of(folder / STDOUT) > _MOST_READ
             transcript = "" if is_too_long else _end_of(folder, one, found)

@@ -16,12 +16,17 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 def network_file_system(path: Path) -> str:
     """Return the kind of the network file system that a path is on; "" if it is on none."""
+    kind = file_system(path)
+    return kind if _NETWORK.fullmatch(kind) else ""
+
+
+def file_system(path: Path) -> str:
+    """Return the kind of the file system that a path is on; "" if the OS does not tell."""
     try:
         mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return ""
-    kind = kind_of(os.path.realpath(path), mounts)
-    return kind if _NETWORK.fullmatch(kind) else ""
+    return kind_of(os.path.realpath(path), mounts)
 
 
 def kind_of(path: str, mounts: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from rooda.text.numbers import approximate_size, format_size
+from rooda.workspace.state_folder import StateFolder, nearest_folder
 
 
 class DiskShortage(Struct, frozen=True):
@@ -25,9 +26,9 @@ class DiskShortage(Struct, frozen=True):
         )
 
 
-def disk_places(working_dir: Path, record: Path) -> Mapping[str, Path]:
+def disk_places(working_dir: Path, state: StateFolder) -> Mapping[str, Path]:
     """Return the folders that a run writes to, by what is in them."""
-    return {"the work tree": working_dir, "the record": record}
+    return {"the work tree": working_dir, "the record": nearest_folder(state)}
 
 
 def find_shortage(floor: int | None, places: Mapping[str, Path]) -> DiskShortage | None:

@@ -1,6 +1,6 @@
-"""One run per work tree: a lock that the kernel releases.
+"""One run per work tree and per state folder: a lock that the kernel releases.
 
-The lock is on the folders themselves, so an agent that deletes `.rooda` does not remove it.
+The lock is on the folders themselves: it holds although an agent changes what is in them.
 """
 
 import contextlib
@@ -16,8 +16,10 @@ from msgspec.structs import replace
 
 from rooda.process.leftovers import start_time
 from rooda.workspace.lock_note import LockNote, NoteFile, here, proc_is_ours, read_note
-from rooda.workspace.state_folder import STATE_FOLDER
-from rooda.workspace.work_tree import folders_to_top, has_repository, is_foreign
+from rooda.workspace.state_folder import StateFolder
+from rooda.workspace.state_home import NoStateHomeError, state_folder_at, state_home
+from rooda.workspace.tree_identity import note_tree_again
+from rooda.workspace.work_tree import folders_to_top, has_repository
 
 _LOCKS = Path("/proc/locks")
 _PAUSES = (0.01, 0.03, 0.06)  # seconds: a command that asks for the lock holds it for a moment
@@ -25,11 +27,17 @@ _REFUSED = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 
 
 class LockHeldError(Exception):
-    """Another run holds the lock. `note` and `pid` are about that run, if they are known."""
+    """Another run holds the lock. `note` and `pid` are about that run, if they are known.
 
-    def __init__(self, top: Path, note: LockNote | None, pid: int | None) -> None:
+    `is_state`: it holds the lock of the state folder, and works in another tree.
+    """
+
+    def __init__(
+        self, top: Path, note: LockNote | None, pid: int | None, *, is_state: bool = False
+    ) -> None:
         super().__init__(str(top))
         self.top = top
+        self.is_state = is_state
         self.note = note
         self.pid = pid
 
@@ -49,29 +57,26 @@ class Lock:
     """A lock that rooda holds until `close`, or until the process ends in any way.
 
     It covers every folder from the given ones up to the top of their work trees: an agent can make
-    any of them a repository of its own, where a second run must be refused as well.
+    any of them a repository of its own, where a second run must be refused as well. It covers the
+    state folder too: two containers that share one may see different work trees at one path.
     """
 
-    def __init__(
-        self, *folders: Path, workspace: Path | None = None, is_apart: bool = False
-    ) -> None:
+    def __init__(self, *folders: Path, state: StateFolder, workspace: Path | None = None) -> None:
         """Take the lock. Raises LockHeldError, or OSError if no folder can be locked.
 
-        `workspace` has the note of the run; without it, the top of the first work tree. If it is
-        apart from the work trees, the lock covers it alone, and no folder around it. `trouble` is
-        the error if only some of the work trees can be locked.
+        `state` gets the note of the run. The lock goes up to the `workspace`, if that is above the
+        top of a work tree. `trouble` is the error if only some of the work trees can be locked.
         """
-        beyond = None if is_apart else workspace
-        chains = [folders_to_top(folder, beyond) for folder in folders]
+        chains = [folders_to_top(folder, workspace) for folder in folders]
         self._first = chains[0][0]
         self.workspace = workspace or chains[0][-1]
+        self.state = state
         self._note: LockNote | None = None
-        self._file = NoteFile(self.workspace)
+        self._file = NoteFile(state)
         self._fds: dict[Path, int] = {}
         tops = [chain[-1] for chain in chains]
         wanted = dict.fromkeys(one for chain in chains for one in reversed(chain))
-        if is_apart:
-            wanted[self.workspace.resolve()] = None
+        wanted[state] = None
         try:
             failed = [(one, error) for one in wanted if (error := self._take(one)) is not None]
             for top in tops:
@@ -94,24 +99,32 @@ class Lock:
                 pid = _holder(os.fstat(fd))
                 os.close(fd)
                 if error.errno in _REFUSED:
-                    raise LockHeldError(folder, _note_of(folder, pid), pid) from None
+                    raise self._held(folder, pid) from None
             return error
         self._fds[folder] = fd
         return None
 
+    def _held(self, folder: Path, pid: int | None) -> LockHeldError:
+        if folder == self.state:
+            return LockHeldError(folder, read_note(self.state), pid, is_state=True)
+        return LockHeldError(folder, _note_of(folder, pid), pid)
+
     def left_behind(self) -> list[LockNote]:
         """Return the notes of runs that were killed here since this host was booted.
 
-        A note can be above the work tree, if the agent made this a repository of its own.
+        A note can be of a tree above this one, if the agent made this a repository of its own. A
+        state home that two machines share has notes of both.
         """
-        places = dict.fromkeys([*self._fds, self.workspace, *self._first.parents])
-        notes = [(place, note) for place in places if (note := read_note(place)) is not None]
-        return [note for place, note in notes if _is_left_in(place, note)]
+        trees = dict.fromkeys([*self._fds, self.workspace, *self._first.parents])
+        found = [read_note(self.state), *map(note_of_tree, trees)]
+        notes = {note.state: note for note in found if note is not None}
+        return [note for note in notes.values() if (note.host, note.boot) == here()]
 
     def write(self, note: LockNote) -> None:
         """Write the note."""
         self._note = note
         self._file.write(note)
+        note_tree_again(self.state, self.workspace)
 
     def note_agent(self, pid: int, started: float) -> None:
         """Replace the agent in the note by the one that was just started."""
@@ -136,10 +149,10 @@ def _take(fd: int) -> None:
     return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def is_locked(top: Path) -> bool:
-    """Return whether a process holds the lock of a work tree, in whatever PID namespace it is."""
+def is_locked(folder: Path) -> bool:
+    """Return whether a process holds the lock of a folder, in whatever PID namespace it is."""
     try:
-        fd = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
@@ -151,10 +164,10 @@ def is_locked(top: Path) -> bool:
     return False
 
 
-def is_locked_by(workspace: Path, run: str) -> bool:
-    """Return whether the run holds the lock of its workspace, as far as its note says so."""
-    note = read_note(workspace)
-    return (note is None or note.run == run) and is_locked(workspace)
+def is_locked_by(state: StateFolder, run: str) -> bool:
+    """Return whether the run holds the lock of its state folder, as far as its note says so."""
+    note = read_note(state)
+    return (note is None or note.run == run) and is_locked(state)
 
 
 def is_locked_by_pid(folder: Path, pid: int) -> bool:
@@ -180,19 +193,12 @@ def _refuse_broken_up(top: Path) -> None:
             raise LockHeldError(holder.folder, note, holder.pid)
 
 
-def _is_left_in(place: Path, note: LockNote) -> bool:
-    """Return whether the run of a note was killed in this work tree, on this host.
-
-    A copy of a work tree contains the note of the original. Another user may have put a note that
-    names any process into a folder of all users.
-    """
-    if (note.host, note.boot) != here() or is_foreign(place / STATE_FOLDER):
-        return False
+def note_of_tree(tree: Path) -> LockNote | None:
+    """Return the note of the run in the work tree at this real path, if the user has one there."""
     try:
-        workspace = Path(note.workspace)
-        return workspace.resolve().is_relative_to(place) or not workspace.exists()
-    except OSError:
-        return False
+        return read_note(state_folder_at(state_home(os.environ), tree))
+    except NoStateHomeError:
+        return None
 
 
 def lock_holders(folder: Path) -> Iterator[LockHolder]:
@@ -203,7 +209,7 @@ def lock_holders(folder: Path) -> Iterator[LockHolder]:
     """
     real = folder.resolve()
     places = (real, *real.parents)
-    notes = [read_note(place) for place in places]
+    notes = [note_of_tree(place) for place in places]
     is_listed = _LOCKS.exists()
     for number, place in enumerate(places):
         if not is_listed:
@@ -224,14 +230,14 @@ def _is_held_unseen(folder: Path, note: LockNote) -> bool:
 
 def _note_of(folder: Path, holder: int | None) -> LockNote | None:
     """Return the nearest note, from a folder upward, of the process that holds its lock."""
-    near = _nearest((read_note(place) for place in (folder, *folder.parents)), holder)
+    near = _nearest(map(note_of_tree, (folder, *folder.parents)), holder)
     return near or _note_apart(holder)
 
 
 def _note_apart(holder: int | None) -> LockNote | None:
-    """Return the note of a process whose record is apart from its work tree; None if unknown.
+    """Return the note of a process with the record in another place; None if unknown.
 
-    The process holds the folder of its record open, for the lock.
+    The process holds its state folder open, for the lock.
     """
     if holder is None:
         return None
@@ -239,7 +245,7 @@ def _note_apart(holder: int | None) -> LockNote | None:
         links = [link.readlink() for link in Path(f"/proc/{holder}/fd").iterdir()]
     except OSError:
         return None
-    notes = (read_note(place) for place in dict.fromkeys(links) if place.is_absolute())
+    notes = (read_note(StateFolder(place)) for place in dict.fromkeys(links) if place.is_absolute())
     return next((note for note in notes if note is not None and _is_of(note, holder)), None)
 
 

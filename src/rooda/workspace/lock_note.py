@@ -18,7 +18,7 @@ from msgspec.structs import asdict
 
 from rooda.process.leftovers import start_time
 from rooda.text.plain_files import read_plain_file
-from rooda.workspace.state_folder import STATE_FOLDER, is_run, new_file, remove_file
+from rooda.workspace.state_folder import StateFolder, is_run, new_file, remove_file
 
 _UNIQUE_RUN = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")  # a name that rooda has chosen
 _TOKEN = re.compile(r"[0-9a-f]{32}")
@@ -85,7 +85,7 @@ class LockNote(Struct, frozen=True):
     folder: str = ""  # where the user started the run
     repository: bool = False  # whether the run started in a git work tree
     began: float = 0.0  # seconds since the epoch
-    root: str = ""  # the folder of the work, if the record is apart from it
+    state: str = ""  # the state folder, with the record of the run
     token: str = ""  # the mark of its processes, if other runs may have the same name
 
     @property
@@ -124,10 +124,10 @@ def proc_is_ours() -> bool:
         return True
 
 
-def read_note(top: Path) -> LockNote | None:
+def read_note(state: StateFolder) -> LockNote | None:
     """Return the note, if there is a valid one: an agent may have written anything there."""
     try:
-        note = convert(json.loads(read_plain_file(_path(top), _LONGEST)), LockNote)
+        note = convert(json.loads(read_plain_file(state / _NOTE, _LONGEST)), LockNote)
         is_valid = _names_one_run(note) and b"\0" not in os.fsencode(note.workspace)
     except (OSError, ValueError, RecursionError):
         return None
@@ -141,15 +141,11 @@ def _names_one_run(note: LockNote) -> bool:
     )
 
 
-def _path(top: Path) -> Path:
-    return top / STATE_FOLDER / _NOTE
-
-
 class NoteFile:
-    """The file of a note in a workspace. If rooda can't write it, the lock still holds."""
+    """The file of a note in a state folder. If rooda can't write it, the lock still holds."""
 
-    def __init__(self, workspace: Path) -> None:
-        self._workspace = workspace
+    def __init__(self, state: StateFolder) -> None:
+        self._state = state
         self._file: IO[bytes] | None = None  # what the note was written to
         self._size = 0
 
@@ -163,12 +159,12 @@ class NoteFile:
                 self._create(content)
         except OSError:
             with contextlib.suppress(OSError):
-                remove_file(self._workspace, _DRAFT)
+                remove_file(self._state, _DRAFT)
 
     def remove(self) -> None:
         """Delete the note."""
         with contextlib.suppress(OSError):
-            remove_file(self._workspace, _NOTE)
+            remove_file(self._state, _NOTE)
         self._forget_file()
 
     def _is_there(self) -> bool:
@@ -176,7 +172,7 @@ class NoteFile:
         if self._file is None:
             return False
         try:
-            found = os.lstat(_path(self._workspace))
+            found = os.lstat(self._state / _NOTE)
         except OSError:
             return False
         return found.st_size == self._size and os.path.samestat(
@@ -196,10 +192,10 @@ class NoteFile:
         """Write the note to a new file, and put that in the place of what is there."""
         self._forget_file()
         self._size = len(content) + _ROOM
-        self._file = new_file(self._workspace, _DRAFT)
+        self._file = new_file(self._state, _DRAFT)
         fcntl.fcntl(self._file, fcntl.F_SETFL, 0)  # it was opened for appending
         self._overwrite(content)
-        (self._workspace / STATE_FOLDER / _DRAFT).replace(_path(self._workspace))
+        (self._state / _DRAFT).replace(self._state / _NOTE)
 
     def _forget_file(self) -> None:
         file, self._file = self._file, None

@@ -15,10 +15,9 @@ from rooda.text.numbers import approximate_size
 from rooda.text.path_patterns import PathPatterns
 from rooda.workspace.kept_file import KeptFile, Obstacle, difference, look
 from rooda.workspace.put_back import Aside, put_back
-from rooda.workspace.state_folder import STATE_FOLDER
 
 MOST_KEPT = 64 * 1024 * 1024  # bytes of all files together
-_SKIPPED = frozenset({".git", STATE_FOLDER})
+_SKIPPED = frozenset({".git"})
 
 
 class CannotProtect(Exception):  # noqa: N818 - it says what is wrong

@@ -1,4 +1,4 @@
-"""`.rooda`: rooda's own folder in the workspace. It is private, and git ignores it.
+"""The state folder of a work tree: rooda's own folder, private to the user, outside of the tree.
 
 The prompt is a file in it. A file needs no writer, can't deadlock with an agent that prints before
 it reads, and stays as evidence. What the agent prints is in files beside the prompt.
@@ -13,11 +13,12 @@ import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import IO, NewType
 
 from rooda.text.plain_files import open_plain_file
 
-STATE_FOLDER = ".rooda"
+# A type of its own, so that mypy finds each place that mixes it up with a folder of the work tree.
+StateFolder = NewType("StateFolder", Path)
 DATABASE = "rooda.db"
 
 PROMPT, STDOUT, STDERR = "prompt.md", "stdout.log", "stderr.log"
@@ -37,7 +38,7 @@ def is_run(name: str) -> bool:
 
 
 def place_of(run: str, iteration: int, attempt: int = 1) -> str:
-    """Return the folder within `.rooda` for one attempt at an iteration."""
+    """Return the folder within the state folder for one attempt at an iteration."""
     number = str(iteration) if attempt == 1 else f"{iteration}.{attempt}"
     return f"runs/{run or 'unnamed'}/{number}"
 
@@ -47,34 +48,34 @@ def earlier_try(number: int) -> str:
     return f"verify-try-{number}.log"
 
 
-def keep_file(workspace: Path, name: str, content: bytes) -> None:
-    """Write a file within `.rooda`. A failure is no error: the file is only evidence."""
+def keep_file(state: StateFolder, name: str, content: bytes) -> None:
+    """Write a file within the state folder. A failure is no error: the file is only evidence."""
     try:
-        with new_file(workspace, name) as file:
+        with new_file(state, name) as file:
             _written(file, content)
     except OSError:
         with contextlib.suppress(OSError):
-            remove_file(workspace, name)
+            remove_file(state, name)
 
 
-def make_state_folder(workspace: Path) -> Path:
-    """Create `.rooda`, private and ignored by git. Raises OSError if that is not possible."""
-    return Path(make_folders(workspace))
+def make_state_folder(state: StateFolder) -> None:
+    """Create the state folder, private to the user. Raises OSError if that is not possible."""
+    make_folders(state)
 
 
-def make_folders(workspace: Path, place: str = "") -> str:
-    """Create a folder within `.rooda` with the folders above it, and return its path.
+def nearest_folder(state: StateFolder) -> Path:
+    """Return the state folder, or the nearest one above it that exists."""
+    return next(one for one in (state, *state.parents) if os.path.lexists(one))
+
+
+def make_folders(state: StateFolder, place: str = "") -> str:
+    """Create a folder within the state folder with the folders above it, and return its path.
 
     rooda removes a link or a file in the place of one of them, and does not follow it. Each
     iteration does this for each of its files, so a folder that is there costs a single `lstat`.
     """
-    folder = f"{workspace}/{STATE_FOLDER}"
+    folder = str(state)
     _make_private(folder)
-    ignore = f"{folder}/.gitignore"
-    kept = _found(ignore)
-    is_file = kept is not None and stat.S_ISREG(kept.st_mode) and kept.st_size > 0
-    if not is_file and not Path(ignore).is_dir():
-        _create(Path(ignore), b"*\n")
     for part in place.split("/") if place else ():
         folder = f"{folder}/{part}"
         found = _found(folder)
@@ -99,6 +100,7 @@ def _make_folder(folder: str) -> None:
 def _make_private(folder: str) -> None:
     found = _found(folder)
     if found is None:
+        _make_above(Path(folder).parent)
         Path(folder).mkdir(mode=0o700, exist_ok=True)
     elif stat.S_ISLNK(found.st_mode):  # what is behind the link is not rooda's
         raise OSError(errno.ELOOP, "is a symbolic link; move it away", folder)
@@ -106,6 +108,13 @@ def _make_private(folder: str) -> None:
         raise OSError(errno.EEXIST, "is not a folder; move it away", folder)
     elif stat.S_IMODE(found.st_mode) & 0o077:
         Path(folder).chmod(0o700)
+
+
+def _make_above(folder: Path) -> None:
+    """Create the folders above a state folder for the user alone, as XDG asks for."""
+    for one in [*reversed(folder.parents), folder]:
+        if not one.exists():
+            one.mkdir(mode=0o700, exist_ok=True)
 
 
 def _found(path: str) -> os.stat_result | None:
@@ -116,32 +125,17 @@ def _found(path: str) -> os.stat_result | None:
         return None
 
 
-def _create(path: Path, content: bytes) -> None:
-    """Create a file with this content, or none. Raises OSError that names the file.
-
-    It gets its name when it is complete: several commands may create it at the same moment.
-    """
-    draft = path.with_name(f"{path.name}.{os.urandom(4).hex()}")
-    try:
-        with _open_new(draft) as file:
-            file.write(content)
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(path)) from None
-
-
 def open_prompt(
-    workspace: Path, place: str, prompt: bytes, on_trouble: Callable[[OSError], None]
+    state: StateFolder, place: str, prompt: bytes, on_trouble: Callable[[OSError], None]
 ) -> IO[bytes]:
-    """Return the prompt as a file, open for reading. `place` is a folder within `.rooda`.
+    """Return the prompt as a file, open for reading. `place` is a folder within the state folder.
 
     An agent may have deleted the folder or filled the disk. Then rooda creates the folder again,
     or writes the prompt to the system's temporary folder. Raises OSError if that fails as well.
     """
     try:
         name = f"{place}/{PROMPT}"
-        return _read_only(_filled(new_file(workspace, name), prompt), _path(workspace, name))
+        return _read_only(_filled(new_file(state, name), prompt), state / name)
     except OSError as error:
         on_trouble(error)
         try:
@@ -176,11 +170,11 @@ def _read_only(file: IO[bytes], path: Path) -> IO[bytes]:
 
 
 def open_transcript(
-    workspace: Path, place: str, on_trouble: Callable[[OSError], None]
+    state: StateFolder, place: str, on_trouble: Callable[[OSError], None]
 ) -> tuple[IO[bytes], IO[bytes]] | None:
     """Return empty files for both streams; temporary ones, or None, if that is not possible."""
     try:
-        folder = make_folders(workspace, place)
+        folder = make_folders(state, place)
         return _both(lambda name: _open_new(f"{folder}/{name}"))
     except OSError as error:
         on_trouble(error)
@@ -199,7 +193,7 @@ def _both(opened: Callable[[str], IO[bytes]]) -> tuple[IO[bytes], IO[bytes]]:
         raise
 
 
-def new_file(workspace: Path, name: str) -> IO[bytes]:
+def new_file(state: StateFolder, name: str) -> IO[bytes]:
     """Create a new file of this name, open for reading and appending.
 
     A process that has the earlier file open keeps that one. rooda removes a link or a pipe in its
@@ -207,13 +201,13 @@ def new_file(workspace: Path, name: str) -> IO[bytes]:
     open for appending. The name may contain folders.
     """
     place, _, last = name.rpartition("/")
-    return _open_new(f"{make_folders(workspace, place)}/{last}")
+    return _open_new(f"{make_folders(state, place)}/{last}")
 
 
-def open_to_append(workspace: Path, name: str) -> int:
+def open_to_append(state: StateFolder, name: str) -> int:
     """Return a descriptor for appending to a file; remove a link or a pipe in its place."""
     place, _, last = name.rpartition("/")
-    path = f"{make_folders(workspace, place)}/{last}"
+    path = f"{make_folders(state, place)}/{last}"
     found = _found(path)
     if found is not None and not stat.S_ISREG(found.st_mode):
         Path(path).unlink()
@@ -221,13 +215,9 @@ def open_to_append(workspace: Path, name: str) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _path(workspace: Path, name: str) -> Path:
-    return workspace / STATE_FOLDER / name
-
-
-def remove_file(workspace: Path, name: str) -> None:
-    """Delete a file within `.rooda`, but nothing behind a link."""
-    path = _path(workspace, name)
+def remove_file(state: StateFolder, name: str) -> None:
+    """Delete a file within the state folder, but nothing behind a link."""
+    path = state / name
     above = [path.parent, *path.parents][: name.count("/") + 2]
     if not any(folder.is_symlink() for folder in above):
         path.unlink(missing_ok=True)

@@ -7,24 +7,33 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rooda.text.paths import state_home as state_home_of_programs
+from rooda.workspace.state_folder import StateFolder
 
 VARIABLE = "ROODA_STATE_HOME"
 TREES = "trees"
 _UNSAFE = re.compile(r"[^A-Za-z0-9._]+")
 _LONGEST_NAME = 40  # characters of the readable part
 _KEY = 16  # characters of the hash
+_FOLDER = re.compile(rf"[A-Za-z0-9._-]+-([0-9a-f]{{{_KEY}}})")
 
 
-def state_home(environ: Mapping[str, str]) -> Path | None:
-    """Return the user's folder for the state of rooda; None if no variable names one.
+class NoStateHomeError(Exception):
+    """No variable names a folder for the state of rooda; the message says which one to set."""
+
+
+def state_home(environ: Mapping[str, str]) -> Path:
+    """Return the user's folder for the state of rooda. Raises NoStateHomeError.
 
     The first that is set: `$ROODA_STATE_HOME`, `$XDG_STATE_HOME/rooda`, `~/.local/state/rooda`.
     """
-    own = Path(environ.get(VARIABLE, ""))
-    if own.is_absolute():
-        return own
+    if own := environ.get(VARIABLE, ""):
+        if not Path(own).is_absolute():
+            raise NoStateHomeError(f"{VARIABLE} is not an absolute path: {own}")
+        return Path(os.path.realpath(own))
     home = state_home_of_programs(environ)
-    return None if home is None else home / "rooda"
+    if home is None:
+        raise NoStateHomeError("rooda has no folder for its records: HOME is not set")
+    return Path(os.path.realpath(home / "rooda"))
 
 
 def tree_key(tree: Path) -> str:
@@ -41,6 +50,22 @@ def state_folder_name(tree: Path) -> str:
     return f"{name or 'tree'}-{tree_key(tree)}"
 
 
-def state_folder_at(home: Path, tree: Path) -> Path:
+def state_folder_at(home: Path, tree: Path) -> StateFolder:
     """Return the state folder of the work tree at this real path, below a state home."""
-    return home / TREES / state_folder_name(tree)
+    return StateFolder(home / TREES / state_folder_name(tree))
+
+
+def key_of(state: Path) -> str:
+    """Return the key in the name of a state folder; "" for another name."""
+    found = _FOLDER.fullmatch(state.name)
+    return found[1] if found else ""
+
+
+def state_folders(home: Path) -> list[StateFolder]:
+    """Return the folders in a state home, in the order of their names; none if it is missing."""
+    try:
+        with os.scandir(home / TREES) as entries:
+            names = [one.name for one in entries if one.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+    return [StateFolder(home / TREES / name) for name in sorted(names) if _FOLDER.fullmatch(name)]

@@ -1,4 +1,4 @@
-"""Notes of the user for the next prompt (`rooda tell`): one small file each, in `.rooda/notes`.
+"""Notes of the user for the next prompt (`rooda tell`): one small file each, in `notes`.
 
 The name of a file has the time of the note, so that the notes have an order, and says whether the
 user wants to keep the note. A file gets its name when it is complete, so two commands at once, or
@@ -16,8 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from rooda.text.plain_files import read_plain_file
-from rooda.workspace.state_folder import STATE_FOLDER, new_file, remove_file, sync_folder
-from rooda.workspace.work_tree import is_foreign
+from rooda.workspace.state_folder import StateFolder, new_file, remove_file, sync_folder
 
 LONGEST = 100 * 1024  # bytes of a note
 MOST = 1000  # notes
@@ -52,28 +51,28 @@ def is_note_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def notes_folder(workspace: Path) -> Path:
+def notes_folder(state: StateFolder) -> Path:
     """Return the folder of the notes."""
-    return workspace / STATE_FOLDER / _FOLDER
+    return state / _FOLDER
 
 
-def belongs_to_another(workspace: Path) -> bool:
-    """Return whether `.rooda` belongs to another user, who could not read a note of this one."""
+def belongs_to_another(state: StateFolder) -> bool:
+    """Return whether the state folder is of another user, who could not read a note of this one."""
     try:
-        return (workspace / STATE_FOLDER).lstat().st_uid != os.geteuid()
+        return state.lstat().st_uid != os.geteuid()
     except OSError:
         return False
 
 
-def new_note(workspace: Path, text: str, *, keep: bool = False) -> UserNote:
+def new_note(state: StateFolder, text: str, *, keep: bool = False) -> UserNote:
     """Write a note behind those that wait, and return it. Raises OSError."""
-    last = max((note.name[:19] for note in waiting_notes(workspace)), default="0")
+    last = max((note.name[:19] for note in waiting_notes(state)), default="0")
     moment = min(max(time.time_ns(), int(last) + 1), 10**19 - 1)
     name = f"{moment:019}-{os.urandom(4).hex()}{'.keep' if keep else ''}.md"
     note = UserNote(name, text)
     for number in range(_TRIES):
         try:
-            write_note(workspace, note)
+            write_note(state, note)
             break
         except FileNotFoundError:
             if number == _TRIES - 1:
@@ -81,12 +80,12 @@ def new_note(workspace: Path, text: str, *, keep: bool = False) -> UserNote:
     return note
 
 
-def write_note(workspace: Path, note: UserNote) -> None:
+def write_note(state: StateFolder, note: UserNote) -> None:
     """Write the file of a note, whole or not at all. Raises OSError."""
     draft = f"{_FOLDER}/draft-{note.name}"
-    folder = notes_folder(workspace)
+    folder = notes_folder(state)
     try:
-        with new_file(workspace, draft) as file:
+        with new_file(state, draft) as file:
             rest = memoryview(note.text.encode())
             while rest:
                 rest = rest[file.write(rest) :]
@@ -94,18 +93,18 @@ def write_note(workspace: Path, note: UserNote) -> None:
         (folder / f"draft-{note.name}").rename(folder / note.name)
     except OSError:
         with contextlib.suppress(OSError):
-            remove_file(workspace, draft)
+            remove_file(state, draft)
         raise
     with contextlib.suppress(OSError):
         sync_folder(folder)
 
 
-def waiting_notes(workspace: Path) -> list[UserNote]:
+def waiting_notes(state: StateFolder) -> list[UserNote]:
     """Return the notes in the order in which the user wrote them."""
     found: list[UserNote] = []
     size = 0
-    for name in _names(workspace, _NAME)[:MOST]:
-        text = _text(notes_folder(workspace) / name)
+    for name in _names(state, _NAME)[:MOST]:
+        text = _text(notes_folder(state) / name)
         size += len(text)
         if size > _MOST_BYTES:
             break
@@ -114,22 +113,22 @@ def waiting_notes(workspace: Path) -> list[UserNote]:
     return found
 
 
-def remove_note(workspace: Path, note: UserNote) -> None:
+def remove_note(state: StateFolder, note: UserNote) -> None:
     """Delete a note. Raises OSError."""
-    remove_file(workspace, f"{_FOLDER}/{note.name}")
+    remove_file(state, f"{_FOLDER}/{note.name}")
 
 
-def remove_drafts(workspace: Path) -> None:
+def remove_drafts(state: StateFolder) -> None:
     """Delete what commands that were killed have left behind."""
-    for name in _names(workspace, _DRAFT):
+    for name in _names(state, _DRAFT):
         with contextlib.suppress(OSError):
-            remove_file(workspace, f"{_FOLDER}/{name}")
+            remove_file(state, f"{_FOLDER}/{name}")
 
 
-def _names(workspace: Path, pattern: re.Pattern[str]) -> list[str]:
-    folder = notes_folder(workspace)
+def _names(state: StateFolder, pattern: re.Pattern[str]) -> list[str]:
+    folder = notes_folder(state)
     try:
-        if is_foreign(folder.parent) or folder.parent.is_symlink() or folder.is_symlink():
+        if folder.parent.is_symlink() or folder.is_symlink():
             return []
         with os.scandir(folder) as entries:
             names = [entry.name for entry in islice(entries, _MOST_FILES)]

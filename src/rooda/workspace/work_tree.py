@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from rooda.text.plain_files import read_plain_file
-from rooda.workspace.state_folder import STATE_FOLDER
 
 _MOST_SECONDS = 5.0  # for one search
 # What git prints if another user owns the files, as in many containers; the second is git 2.35.
@@ -119,7 +118,7 @@ def changed_within(
 
 
 def _changes(folder: Path) -> Iterator[float]:
-    """Return the time of the last change of each file and folder, except for rooda's own.
+    """Return the time of the last change of each file and folder.
 
     The ctime changes with the content and with the attributes, and no program can set it.
     """
@@ -130,8 +129,6 @@ def _changes(folder: Path) -> Iterator[float]:
         try:
             with os.scandir(waiting.pop()) as entries:
                 for entry in entries:
-                    if entry.name == STATE_FOLDER:
-                        continue
                     try:
                         found = entry.stat(follow_symlinks=False)
                         if entry.is_dir(follow_symlinks=False):

@@ -33,6 +33,8 @@ from rooda.text.controls import clean
 from rooda.text.masking import Masker
 from rooda.views.run_view import Page, run_facts
 from rooda.views.table import Cell, named_lines
+from rooda.workspace.record_place import RecordPlace
+from rooda.workspace.state_folder import StateFolder
 
 
 @click.command("follow")
@@ -89,8 +91,8 @@ def show(*, run: str, color: str, as_json: bool, unmasked: bool) -> None:
             return
         page = Page(room(), painter(color))
         head = named_lines(_facts(found, states, now), room=page.room, paint=page.paint)
-        with _record_of(here, found) as workspace:
-            pieces = [head, *_recorded(workspace, found, page, masker)]
+        with _record_of(here, found) as place:
+            pieces = [head, *_recorded(place, found, page, masker)]
         print_paged(pieces, here.place.top, is_colored=page.paint.is_on)
 
 
@@ -111,15 +113,15 @@ def _facts(run: Run, states: dict[str, RunState], now: float) -> Iterator[tuple[
         yield "Last", run.headline
 
 
-def _recorded(workspace: Path | None, run: Run, page: Page, masker: Masker) -> Iterator[str]:
+def _recorded(place: RecordPlace | None, run: Run, page: Page, masker: Masker) -> Iterator[str]:
     """Yield what `rooda show` shows of a run."""
     from rooda.console.recorded import Recorded, readable_record
     from rooda.summary.build import summarize
 
-    if workspace is None:
+    if place is None:
         yield "\nNo iteration is published yet.\n"
         return
-    record = Recorded.at(workspace, masker)
+    record = Recorded.at(place, masker)
     row = record.run(run.run)
     every = record.reader.each_iteration(row.run)
     summary = readable_record(lambda: summarize(row, every, datetime.now().astimezone()))
@@ -149,10 +151,10 @@ def why(*, run: str, as_json: bool, unmasked: bool) -> None:
     with fleet_here() as here:
         found = masker.tree(here.run(run))
         words = state_words(found, here.sight().states, here.store.now())
-        with _record_of(here, found) as workspace:
+        with _record_of(here, found) as place:
             row = one = None
-            if workspace is not None:
-                record = Recorded.at(workspace, masker)
+            if place is not None:
+                record = Recorded.at(place, masker)
                 row = record.run(found.run)
                 rows = record.iterations(row.run)
                 one = rows[-1] if rows else None
@@ -189,7 +191,7 @@ def diff(*, run: str, stat: bool, unmasked: bool) -> None:
 
 
 @contextlib.contextmanager
-def _record_of(here: FleetHere, run: Run) -> Iterator[Path | None]:
+def _record_of(here: FleetHere, run: Run) -> Iterator[RecordPlace | None]:
     """Yield a folder with the record of a run, from git; None if nothing is published yet."""
     from rooda.fleet.actions.look_at_run import published_record
     from rooda.record.transfer import TransferError, import_run
@@ -199,10 +201,10 @@ def _record_of(here: FleetHere, run: Run) -> Iterator[Path | None]:
         yield None
         return
     with tempfile.TemporaryDirectory(prefix="rooda-fleet-") as folder:
-        workspace = Path(folder)
+        place = RecordPlace(here.place.top, StateFolder(Path(folder)))
         try:
-            import_run(workspace, data)
+            import_run(place.state, data)
         except TransferError as error:
             message = f"the record of {run.run} can't be read: {error}"
             raise wrong(message, "See its branch with `rooda fleet diff`") from None
-        yield workspace
+        yield place

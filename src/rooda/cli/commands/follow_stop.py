@@ -34,7 +34,7 @@ def follow(*, run: str | None, from_start: bool) -> None:
     """Show a run live, until it ends."""
     record = Recorded.here()
     row = record.run(run)
-    path = run_folder(record.workspace, row.run) / SESSION
+    path = run_folder(record.state, row.run) / SESSION
     try:
         fd = open_plain_file(path)
     except OSError as error:

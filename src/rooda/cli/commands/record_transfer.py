@@ -9,14 +9,20 @@ from typing import TypeVar
 import click
 
 from rooda.config.problems import InvalidInput, Problem
+from rooda.config.state_checks import record_place
+from rooda.config.world import this_world
 from rooda.console.completion import complete_runs
-from rooda.console.options import PlainGroup, RunNamesCommand
-from rooda.console.recorded import readable_record, workspace_here
+from rooda.console.options import RunNamesCommand
+from rooda.console.recorded import readable_record
 from rooda.record.given_flags import masked_flags
 from rooda.record.record_reader import RecordReader
+from rooda.record.rows import StoreError
 from rooda.record.transfer import LARGEST, TransferError, export_run, import_run
 from rooda.text.controls import one_line
 from rooda.text.plain_files import read_plain_file, replace_file
+from rooda.workspace.old_record import OLD_FOLDER, has_old_record
+from rooda.workspace.record_place import RecordPlace
+from rooda.workspace.state_folder import StateFolder
 
 _T = TypeVar("_T")
 _STANDARD = "-"  # standard input or output
@@ -25,12 +31,7 @@ _RECORD = click.option(
 )
 
 
-@click.group("record", cls=PlainGroup)
-def group() -> None:
-    """Take a run to another record, on this machine or on another."""
-
-
-@group.command("export", cls=RunNamesCommand)
+@click.command("export", cls=RunNamesCommand)
 @click.argument("run", shell_complete=complete_runs)
 @click.argument("file", default=_STANDARD)
 @_RECORD
@@ -40,9 +41,9 @@ def export(*, run: str, file: str, record: str | None) -> None:
     It has the run, its iterations and what `rooda resume` needs; no transcripts, no environment,
     and no values of flags that may be secrets.
     """
-    workspace = _workspace(record)
-    row = readable_record(lambda: RecordReader(workspace).run(run))
-    data = _transferred(lambda: export_run(workspace, row.run))
+    state = _place(record).state
+    row = readable_record(lambda: RecordReader(state).run(run))
+    data = _transferred(lambda: export_run(state, row.run))
     if file == _STANDARD:
         sys.stdout.buffer.write(data)
         return
@@ -52,14 +53,18 @@ def export(*, run: str, file: str, record: str | None) -> None:
         raise _refused(f"{file} can't be written: {error.strerror}") from None
 
 
-@group.command("import")
-@click.argument("file")
+@click.command("import")
+@click.argument("source")
 @_RECORD
-def import_(*, file: str, record: str | None) -> None:
-    """Put an exported run from FILE, or from standard input (`-`), into the record.
+def import_(*, source: str, record: str | None) -> None:
+    """Put the runs of SOURCE into the record: an exported run, or a folder `.rooda` of rooda 0.1.
 
-    It replaces a run of the same name.
+    SOURCE is a file, `-` for standard input, or that folder. It replaces runs of the same name.
     """
+    file, place = source, _place(record)
+    if Path(file).is_dir():
+        _import_folder(Path(file), place)
+        return
     try:
         if file == _STANDARD:
             data = sys.stdin.buffer.read(LARGEST + 1)
@@ -67,16 +72,31 @@ def import_(*, file: str, record: str | None) -> None:
             data = read_plain_file(Path(file), LARGEST + 1, follow=True)
     except OSError as error:
         raise _refused(f"{file} can't be read: {error.strerror}") from None
-    workspace = _workspace(record)
-    name = _transferred(lambda: import_run(workspace, data))
+    name = _transferred(lambda: import_run(place.state, data))
     click.echo(f"Imported run {name}. Continue it with: rooda resume {name}", err=True)
-    flags = masked_flags(readable_record(lambda: RecordReader(workspace).run(name)).given)
+    flags = masked_flags(readable_record(lambda: RecordReader(place.state).run(name)).given)
     if flags:
         click.echo(f"It would run with the flags: {one_line(shlex.join(flags))}", err=True)
 
 
-def _workspace(record: str | None) -> Path:
-    return workspace_here() if record is None else Path(record).absolute()
+def _import_folder(folder: Path, place: RecordPlace) -> None:
+    """Copy the record of version 0.1. Raises InvalidInput."""
+    from rooda.record.settle import import_old_record
+
+    old = folder if folder.name == OLD_FOLDER else folder / OLD_FOLDER
+    if not has_old_record(old.parent):
+        raise _refused(f"{folder} is neither an exported run nor a record of rooda 0.1")
+    try:
+        import_old_record(StateFolder(old.absolute()), place)
+    except (StoreError, OSError) as error:
+        raise _refused(f"the record in {old} can't be imported: {error}") from None
+    click.echo(f"Imported the record. It is in {place.state} now; {old} may be deleted.", err=True)
+
+
+def _place(record: str | None) -> RecordPlace:
+    if record is None:
+        return record_place(this_world())
+    return RecordPlace(this_world().workspace(), StateFolder(Path(record).absolute()))
 
 
 def _transferred(work: Callable[[], _T]) -> _T:

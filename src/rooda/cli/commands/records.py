@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import click
@@ -16,11 +15,18 @@ from rooda.console.completion import complete_runs
 from rooda.console.masking import UNMASKED, masker_here
 from rooda.console.options import JSON, RunNamesCommand
 from rooda.console.pager import print_paged
-from rooda.console.recorded import Recorded, check_date, readable_record, split_words
+from rooda.console.recorded import (
+    Recorded,
+    check_date,
+    readable_record,
+    shown_path,
+    split_words,
+)
 from rooda.loop.state import Status
 from rooda.record.json_objects import iteration_object, run_object, with_summary
 from rooda.record.record_reader import MOST_RUNS
 from rooda.record.rows import IterationRow, RunRow
+from rooda.record.run_folders import iteration_folder, run_folder
 from rooda.summary.build import summarize
 from rooda.summary.measured import measured_brief, measured_iteration, measured_run
 from rooda.summary.model import RunSummary
@@ -100,7 +106,7 @@ def history(
         click.echo(_dump([_listed_object(one, with_tree=every) for one in runs]))
     elif runs:
         page = _page(color)
-        trees = [_shown(one.tree) for one in runs] if every else ()
+        trees = [shown_path(one.tree) for one in runs] if every else ()
         text = runs_text([one.brief for one in runs], page, trees)
         print_paged([text], workspace, is_colored=page.paint.is_on)
     else:
@@ -111,13 +117,6 @@ def history(
 def _listed_object(one: ListedRun, *, with_tree: bool) -> dict[str, Any]:
     found = run_object(one.row) | measured_brief(one.brief)
     return {"tree": str(one.tree), **found} if with_tree else found
-
-
-def _shown(tree: Path) -> str:
-    """Return a work tree as a user writes it: `~/shop`."""
-    world = this_world()
-    is_below_home = world.home is not None and tree.is_relative_to(world.home)
-    return f"~/{tree.relative_to(world.home)}" if is_below_home and world.home else str(tree)
 
 
 @click.command("show", cls=RunNamesCommand)
@@ -166,7 +165,8 @@ def _summary(record: Recorded, row: RunRow) -> RunSummary:
 
 
 def _run(record: Recorded, row: RunRow, page: Page) -> Iterator[str]:
-    return run_text(row, _summary(record, row), page)
+    folder = shown_path(run_folder(record.state, row.run))
+    return run_text(row, _summary(record, row), page, folder)
 
 
 def _one(record: Recorded, row: RunRow, number: int, page: Page) -> Iterator[str]:
@@ -174,8 +174,9 @@ def _one(record: Recorded, row: RunRow, number: int, page: Page) -> Iterator[str
     run = _summary(record, row)
     one = next(one for one in run.iterations if one.number == found.number)
     limits = {"longest": _CLOSING, "steps": 1}
-    words = words_of(record.workspace, row.run, one, **limits, masker=record.masker)
-    return iteration_text(found, one, run, words, page)
+    words = words_of(record.place, row.run, one, **limits, masker=record.masker)
+    folder = iteration_folder(record.state, row.run, found.number, found.attempt)
+    return iteration_text(found, one, run, words, page, shown_path(folder))
 
 
 def _named(words: tuple[str, ...]) -> tuple[str | None, int | None]:
@@ -205,7 +206,7 @@ def _print_json(record: Recorded, row: RunRow, number: int | None) -> None:
 def _iteration_object(record: Recorded, row: IterationRow, run: RunSummary) -> dict[str, Any]:
     one = next((one for one in run.iterations if one.number == row.number), None)
     # The object has the prompt too, from its file.
-    found = record.masker.tree(iteration_object(row, record.workspace))
+    found = record.masker.tree(iteration_object(row, record.state))
     return found if one is None else found | measured_iteration(one)
 
 

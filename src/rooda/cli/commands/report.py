@@ -19,6 +19,7 @@ from rooda.report import make
 from rooda.report.details import DetailReader
 from rooda.report.report_file import write_default, write_whole
 from rooda.text.numbers import approximate_size
+from rooda.workspace.record_place import RecordPlace
 
 _STDOUT = "-"
 
@@ -43,7 +44,7 @@ def report(*, name: str | None, form: str | None, output: str | None, unmasked: 
     """Make one page of a run: outcome, proof, timeline, iterations, next commands.
 
     The page is one HTML file that needs no network and no script. Without RUN: the last run.
-    Without a PATH: a file in the folder of the run, below `.rooda`. Markdown and JSON go to
+    Without a PATH: a file in the folder of the run (`rooda record where`). Markdown and JSON go to
     standard output instead.
     """
     if output == "":
@@ -52,13 +53,13 @@ def report(*, name: str | None, form: str | None, output: str | None, unmasked: 
     row = record.run(name)
     summary = readable_record(lambda: make.summary_of(record.reader, row))
     form = form or make.format_of(Path(output or ""))
-    details = DetailReader(record.workspace, masker=record.masker)
-    pieces = make.text_of(summary, form, record.workspace, details)
+    details = DetailReader(record.place, masker=record.masker)
+    pieces = make.text_of(summary, form, record.place, details)
     if output == _STDOUT or (output is None and form != "html"):
         for piece in pieces:
             click.echo(piece.encode("utf-8", "replace"), nl=False)
         return
-    path = _write(record.workspace, row, pieces, output, make.FORMATS[form])
+    path = _write(record.place, row, pieces, output, make.FORMATS[form])
     size = approximate_size(path.stat().st_size)
     click.echo(f"Report of run {row.run}: {path} ({size})")
     if form == "html":
@@ -66,17 +67,17 @@ def report(*, name: str | None, form: str | None, output: str | None, unmasked: 
 
 
 def _write(
-    workspace: Path, row: RunRow, pieces: Iterable[str], output: str | None, ending: str
+    place: RecordPlace, row: RunRow, pieces: Iterable[str], output: str | None, ending: str
 ) -> Path:
     try:
         if output is None:
-            return write_default(workspace, row.run, pieces)
+            return write_default(place, row.run, pieces)
         path = Path(output).absolute()
         if path.is_dir():
             path /= f"rooda-{row.run}{ending}"
-        write_whole(path, pieces, workspace)
+        write_whole(path, pieces, place)
     except OSError as error:
-        where = error.filename or output or workspace
+        where = error.filename or output or place.state
         message = f"the report can't be written: {where}: {error.strerror or error}"
         raise InvalidInput([Problem(message, "Choose another file with -o PATH")]) from None
     return path

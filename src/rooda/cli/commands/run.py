@@ -114,20 +114,20 @@ def _resume_run(session: CliContext, wanted: str, procedure: str | None) -> int:
     """Continue a run: the last one of the procedure, of any procedure, or the one named."""
     from rooda.config.problems import InvalidInput
     from rooda.console import starting
-    from rooda.console.recorded import refuse_run_around, workspace_here
+    from rooda.console.recorded import place_here, refuse_run_around
     from rooda.engine.start import report
 
     ctx = click.get_current_context()
     try:
         apart = record_of(ctx.params)
-        workspace = apart or workspace_here()
+        place = apart or place_here()
         if procedure is None:
-            row = starting.find_for_rooda(workspace, wanted)
+            row = starting.find_for_rooda(place, wanted)
         else:
-            row = starting.find(workspace, wanted, procedure)
+            row = starting.find(place, wanted, procedure)
         if apart is None:
-            refuse_run_around(workspace, row)
-        again = partial(starting.take_up, workspace, row, ctx, is_apart=apart is not None)
+            refuse_run_around(place.tree, row)
+        again = partial(starting.take_up, place, row, ctx, is_apart=apart is not None)
         if starting.prompt_file_of(row) is None:
             taken_up = again(run, RULES, [row.procedure])
         else:
@@ -216,12 +216,16 @@ def _only_run(prepared: "Prepared", command: str, session: CliContext) -> int:
 def _world(parameters: Mapping[str, Any]) -> "World":
     """Return the current folder and environment, for a new run. Raises InvalidInput."""
     from rooda.config.world import this_world
+    from rooda.console.recorded import settle_here
     from rooda.engine.for_programs import make_record_folder
 
     apart = record_of(parameters)
-    if apart is not None and not parameters["dry_run"]:
-        make_record_folder(apart)
-    return replace(this_world(), record=apart, is_apart=apart is not None)
+    if not parameters["dry_run"]:
+        if apart is None:
+            settle_here()
+        else:
+            make_record_folder(apart.state)
+    return replace(this_world(), place=apart, is_apart=apart is not None)
 
 
 run = _Run(

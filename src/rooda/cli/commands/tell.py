@@ -3,7 +3,6 @@
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 
@@ -11,9 +10,11 @@ from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import this_world
 from rooda.console.masking import masker_here
 from rooda.console.pager import print_paged
+from rooda.console.recorded import settle_here
 from rooda.engine.telling import NoteTarget, note_text
 from rooda.text.controls import clean
 from rooda.text.times import format_duration
+from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.user_notes import (
     LONGEST,
     UserNote,
@@ -42,12 +43,14 @@ def tell(*, text: tuple[str, ...], keep: bool, is_list: bool, clear: str | None)
     if (is_list or clear is not None) and (text or keep or (is_list and clear is not None)):
         problem = Problem("--list and --clear take no note", "Give one of them alone")
         raise InvalidInput([problem])
-    target = NoteTarget.find(this_world().folder)
-    workspace = target.workspace
+    settle_here()
+    target = NoteTarget.find(this_world())
+    state = target.state
     if is_list:
-        print_paged(_listed(masker_here().tree(waiting_notes(workspace))), workspace)
+        notes = masker_here().tree(waiting_notes(state))
+        print_paged(_listed(notes), this_world().workspace())
     elif clear is not None:
-        _clear(workspace, clear)
+        _clear(state, clear)
     else:
         click.echo(target.tell(_given_note(text), keep=keep))
 
@@ -89,8 +92,8 @@ def _listed(notes: list[UserNote]) -> Iterator[str]:
         yield from (f"   {line}\n" for line in clean(note.text).splitlines())
 
 
-def _clear(workspace: Path, which: str) -> None:
-    notes = waiting_notes(workspace)
+def _clear(state: StateFolder, which: str) -> None:
+    notes = waiting_notes(state)
     chosen = notes
     if which != _ALL:
         if not which.isascii() or not which.isdigit() or not 1 <= int(which[:6]) <= len(notes):
@@ -101,12 +104,12 @@ def _clear(workspace: Path, which: str) -> None:
             raise InvalidInput([Problem(message, "`rooda tell --list` shows the numbers")])
         chosen = [notes[int(which[:6]) - 1]]
     else:
-        remove_drafts(workspace)
+        remove_drafts(state)
     try:
         for note in chosen:
-            remove_note(workspace, note)
+            remove_note(state, note)
     except OSError as error:
-        message = f"the note can't be deleted: {error.filename or workspace}: {error.strerror}"
+        message = f"the note can't be deleted: {error.filename or state}: {error.strerror}"
         raise InvalidInput([Problem(message, "Correct the mode of that folder")]) from None
     if which == _ALL:
         click.echo(f"Deleted {len(chosen)} {'note' if len(chosen) == 1 else 'notes'}.")

@@ -46,9 +46,9 @@ from rooda.text.secret_values import names_a_secret
 from rooda.workspace.git import OFFLINE, TRUE_OBJECTS, Git, GitError, GitInterruptedError
 from rooda.workspace.git_files import check_rules
 from rooda.workspace.lock import Lock, LockHeldError
+from rooda.workspace.record_place import RecordPlace
 from rooda.workspace.snapshots.snapshot_refs import UNDO
 from rooda.workspace.snapshots.snapshots import Snapshots
-from rooda.workspace.state_folder import STATE_FOLDER
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import explain_refusal, work_tree
 
@@ -64,7 +64,7 @@ _LONGEST_REST = 0.1  # seconds between two looks at git, in case no signal tells
 
 def _open(record: Recorded, folder: Path, tools: Tools) -> Snapshots:
     try:
-        snapshots = Snapshots.open(folder, record.workspace / STATE_FOLDER, tools)
+        snapshots = Snapshots.open(folder, record.state, tools)
         check_rules(work_tree(folder))  # a pipe would block the user's git
     except GitInterruptedError:
         raise
@@ -214,7 +214,7 @@ def restore(session: CliContext, /, *, words: tuple[str, ...]) -> int:
     name, wanted = words_of_restore(_at_most_two(words))
     tools = Tools(folders=[record.workspace], interrupts=session.interrupts)
     # Deferred: a signal stops git, and the user still reads how to undo what was done so far.
-    with _alone(record.workspace), session.interrupts.deferred():
+    with _alone(record.place), session.interrupts.deferred():
         snapshots, undo, now = None, "", datetime.now().astimezone()
         known: Sequence[str] = ()
         try:
@@ -222,7 +222,7 @@ def restore(session: CliContext, /, *, words: tuple[str, ...]) -> int:
             undos = snapshots.names(UNDO)
             is_undo = name is None and wanted in undos
             run = UNDO if is_undo else _row(record, name).run
-            _refuse_other_repository(record.workspace, None if is_undo else run, tools)
+            _refuse_other_repository(record.place, None if is_undo else run, tools)
             if not is_undo:
                 snapshots.learn(run, _recorded(record, run))
             names = () if is_undo else snapshots.names(run)
@@ -264,16 +264,16 @@ def _row(record: Recorded, name: str | None) -> RunRow:
     return row
 
 
-def _refuse_other_repository(workspace: Path, run: str | None, tools: Tools) -> None:
+def _refuse_other_repository(place: RecordPlace, run: str | None, tools: Tools) -> None:
     """Raise InvalidInput where git would write to another repository than that of the run.
 
     Without a run, as for an undo, that of the last run counts.
     """
-    reader = RecordReader(workspace)
+    reader = RecordReader(place.state)
     rows = readable_record(lambda: [reader.run(run)] if run else reader.runs(limit=1))
     for row in rows:
         if row.repository is not None:
-            problem = other_repository(row, workspace, workspace, tools)
+            problem = other_repository(row, place.tree, place.tree, tools)
             if problem is not None:
                 raise InvalidInput([problem])
 
@@ -285,10 +285,10 @@ def next_undo(names: Sequence[str]) -> str:
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _alone(place: RecordPlace) -> Iterator[None]:
     """Hold the lock of the work tree, so that no run is at work in it."""
     try:
-        lock = Lock(folder)
+        lock = Lock(place.tree, state=place.state)
     except LockHeldError:
         problem = Problem("a run is at work here", "Wait until it has ended, or: rooda stop")
         raise InvalidInput([problem]) from None

@@ -30,6 +30,7 @@ from rooda.fleet.slots.submodules import update_submodules
 from rooda.fleet.slots.uncommitted import bring_back, commit_uncommitted
 from rooda.process.leftovers import RunTrace, stop_leftovers
 from rooda.workspace.git import Git, GitError
+from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.tools import Tools
 
 _PRIVATE = 0o700
@@ -90,7 +91,7 @@ class Slot:
         self.number = number
         self.lock_fd = lock  # give it to a child that works here: the slot is its own until it ends
         self.work = folder / "work"
-        self.record_folder = folder / "record"
+        self.record_folder = StateFolder(folder / "record")
         self.temporary = folder / "tmp"
         self.tools = tools
         self._clone = SlotClone(url, self.work, tools, checkout)

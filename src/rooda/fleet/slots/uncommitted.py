@@ -10,7 +10,7 @@ from rooda.fleet.remote.replay import Conflict, unmerged_files
 from rooda.fleet.slots.slot_clone import SlotClone, has_flags, make_writable, remove_tree
 from rooda.workspace.git import INHERITED, Git, GitError
 from rooda.workspace.new_files import staged_files, untracked_files
-from rooda.workspace.state_folder import STATE_FOLDER
+from rooda.workspace.old_record import OLD_FOLDER
 
 _MESSAGE = "uncommitted work"
 
@@ -64,7 +64,7 @@ def _commit(git: Git, tip: str, allowed: tuple[str, ...], left_out: Iterable[str
 
 def _is_work(name: str) -> bool:
     """Return whether an untracked name is a file of the agent, and no repository or state."""
-    return not name.endswith("/") and STATE_FOLDER not in name.split("/")
+    return not name.endswith("/") and OLD_FOLDER not in name.split("/")
 
 
 def _listed(names: Sequence[str]) -> bytes:

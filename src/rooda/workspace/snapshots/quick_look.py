@@ -9,8 +9,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from rooda.workspace.old_record import OLD_FOLDER
 from rooda.workspace.snapshots.shadow_repo import FileMark, mark, mark_of
-from rooda.workspace.state_folder import STATE_FOLDER
 
 MOST_ENTRIES = 256
 
@@ -57,7 +57,7 @@ class QuickLook:
                 with os.scandir(folder) as entries:
                     for entry in entries:
                         is_folder = entry.is_dir(follow_symlinks=False)
-                        if entry.name == STATE_FOLDER and is_folder:
+                        if entry.name == OLD_FOLDER and is_folder:
                             continue
                         if entry.name == ".git":
                             if folder == self._top:

@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from rooda.workspace.git import GitError, GitInterruptedError, GitStoppedError
 from rooda.workspace.git_files import check_rules, pipes_in
+from rooda.workspace.old_record import OLD_FOLDER
 from rooda.workspace.snapshots.file_modes import FileModes
 from rooda.workspace.snapshots.file_selection import FileSelector, SelectedFiles, TrackedFiles
 from rooda.workspace.snapshots.quick_look import QuickLook
 from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.snapshots.shadow_repo import FileMark, ShadowRepo, listed
-from rooda.workspace.state_folder import STATE_FOLDER
 
 _STATUS = (
     "status",
@@ -33,7 +33,7 @@ _UPDATE_WITHOUT_BLOBS = ("update-index", "--info-only", *_UPDATE[1:])
 _ADD_ENTRIES = ("update-index", "--replace", "-z", "--index-info")
 _REMOVE = ("update-index", "--force-remove", "-z", "--stdin")
 _BYTES_PER_COMMAND = 256 * 1024 * 1024  # so that each git ends within its time limit
-_PLACEHOLDER = f"{STATE_FOLDER}/placeholder"  # a file name that no scan lists
+_PLACEHOLDER = f"{OLD_FOLDER}/placeholder"  # a file name that no scan lists
 _MOST_NESTED = 16  # repositories, one in another, whose files a scan finds
 _EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 _RECENT = 2.0  # seconds: one for git, and one for the clock of a file server

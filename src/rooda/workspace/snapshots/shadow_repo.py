@@ -17,8 +17,9 @@ from pathlib import Path
 
 from rooda.text.plain_files import read_plain_file
 from rooda.workspace.git import Git, GitError, GitStoppedError
+from rooda.workspace.old_record import OLD_FOLDER
 from rooda.workspace.snapshots.repository import Repository
-from rooda.workspace.state_folder import STATE_FOLDER, make_state_folder
+from rooda.workspace.state_folder import StateFolder, make_state_folder
 from rooda.workspace.tools import Tools
 
 _FOLDERS: Mapping[str, frozenset[str]] = {
@@ -30,7 +31,7 @@ _OBJECT_FOLDERS = frozenset(f"{number:02x}" for number in range(256))
 _NO_BRANCH = "ref: refs/heads/none"
 # These rules override every `.gitattributes`, so that git stores and restores the exact bytes.
 _ATTRIBUTES = b"* -text -filter -ident -working-tree-encoding -eol\n"
-_EXCLUDE = f"\n{STATE_FOLDER}/\n".encode()
+_EXCLUDE = f"\n{OLD_FOLDER}/\n".encode()
 _MOST_RULES = 1024 * 1024
 _SETTINGS: Mapping[str, str] = {
     "core.bare": "false",
@@ -81,17 +82,15 @@ class ShadowRepo:
     def __init__(
         self,
         repository: Repository,
-        state: Path,
+        state: StateFolder,
         tools: Tools,
         own: Sequence[str] = (),
     ) -> None:
         """`own` are patterns, relative to the top, of files that rooda writes, not the agent."""
         if repository.object_format not in _CONFIG:
             raise GitError(f"objects are named by {repository.object_format}, which is not known")
-        if state.name != STATE_FOLDER:
-            raise ValueError(f"{state} is not called {STATE_FOLDER}")
         self._repository = repository
-        self._workspace = state.parent
+        self._state = state
         self._own = b"".join(os.fsencode(f"/{pattern}\n") for pattern in own)
         self._folder = state / "git"
         self._index = self._folder / "index"
@@ -167,7 +166,7 @@ class ShadowRepo:
             (self._folder / "index.lock").unlink(missing_ok=True)
 
     def _tidy(self, head: str | None) -> None:
-        make_state_folder(self._workspace)
+        make_state_folder(self._state)
         for name, known in self._folders.items():
             folder = self._folder / name
             if folder.is_symlink() or not folder.is_dir():

@@ -22,6 +22,7 @@ from rooda.workspace.snapshots.snapshot_refs import (
     read_notes,
     ref,
 )
+from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.tools import Tools
 from rooda.workspace.tree_changes import (
     Changes,
@@ -71,14 +72,14 @@ class Snapshots:
     def open(
         cls,
         folder: Path,
-        state: Path,
+        state: StateFolder,
         tools: Tools,
         largest: int = LARGEST,
         own: Sequence[str] = (),
     ) -> "Snapshots | None":
         """Return the snapshots of a folder's work tree; None without git or without a work tree.
 
-        `state` is the `.rooda` folder; rooda writes to it at the first `take`. `own` are patterns,
+        `state` is the state folder; rooda writes to it at the first `take`. `own` are patterns,
         relative to the top, of files that rooda writes, not the agent. Raises GitError if git
         refuses to work with the repository.
         """
@@ -91,7 +92,7 @@ class Snapshots:
     def without_repository(
         cls,
         folder: Path,
-        state: Path,
+        state: StateFolder,
         tools: Tools,
         largest: int = LARGEST,
         own: Sequence[str] = (),
@@ -108,7 +109,7 @@ class Snapshots:
         cls,
         repository: Repository,
         folder: Path,
-        state: Path,
+        state: StateFolder,
         tools: Tools,
         largest: int,
         own: Sequence[str],
