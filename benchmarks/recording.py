@@ -16,6 +16,7 @@ from benchmarks.measure import alternate, report
 from rooda.iteration import IterationResult, TestDetail, TestResults, TestStatus
 from rooda.record.rows import IterationRow, RecordedSetting, RunRow
 from rooda.record.store import Store
+from rooda.workspace.state_folder import StateFolder
 
 LIMIT = 1.25
 ITERATIONS = 1000
@@ -57,7 +58,7 @@ _ENDED = replace(
 
 
 def measure(folder: Path) -> bool:
-    store = Store(folder, print)
+    store = Store(StateFolder(folder), print)
     lines = os.open(folder / "lines", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     numbers = {"ours": 0, "theirs": 0}
 

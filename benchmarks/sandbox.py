@@ -11,6 +11,7 @@ from rooda.process.request import ProcessRequest
 from rooda.process.runner import Runner
 from rooda.sandbox.sandbox import Sandbox
 from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind, SandboxPlan
+from rooda.workspace.state_folder import StateFolder, make_state_folder
 from rooda.workspace.tools import Tools
 
 LIMIT = 30.0  # about 60 mounts, three processes more, and two look-ups of paths
@@ -23,7 +24,10 @@ def measure(folder: Path) -> bool:
         place.mkdir()
     environ = {**os.environ, "HOME": str(home)}
     tools = Tools(environ, [tree])
-    plan = SandboxPlan(SandboxKind.BWRAP, tree.resolve(), (tree,), home.resolve(), environ, tools)
+    state = StateFolder(folder / "state")
+    make_state_folder(state)
+    places = (tree.resolve(), (tree,), home.resolve(), state)
+    plan = SandboxPlan(SandboxKind.BWRAP, *places, environ, tools)
     try:
         sandbox = Sandbox.of(plan)
     except SandboxError as error:

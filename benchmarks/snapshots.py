@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks.measure import alternate, report, seconds
 from rooda.workspace.snapshots.snapshots import Snapshots
+from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.tools import Tools
 
 SAME, CHANGED = 1.5, 3.0
@@ -24,7 +25,7 @@ def measure(folder: Path) -> bool:
     repository = folder / "repository"
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     _fill(repository, environ)
-    snapshots = Snapshots.open(repository, repository / ".rooda", Tools(environ))
+    snapshots = Snapshots.open(repository, StateFolder(repository / ".rooda"), Tools(environ))
     assert snapshots is not None
     count = 0
 

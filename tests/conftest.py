@@ -3,11 +3,13 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from rooda.process.warden import client
+from rooda.workspace.state_home import VARIABLE
 from support import rings
 from support.children import Nursery
 from support.jobs import Job
@@ -71,6 +73,32 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         return (yield)
     with rings.without_processes(*(["git"] if item.get_closest_marker("git") else [])):
         return (yield)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def state_home_of_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A state home for the tests of a module, so that none of them writes to that of the user."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        folder = tmp_path_factory.getbasetemp() / "states" / os.urandom(4).hex()
+        monkeypatch.setenv(VARIABLE, str(folder))
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def state_home(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, state_home_of_module: Path
+) -> Path:
+    """A state home for one test; tests that share a record share it too."""
+    if _shares_records(request.path):
+        return state_home_of_module
+    folder = state_home_of_module / os.urandom(4).hex()
+    monkeypatch.setenv(VARIABLE, str(folder))
+    return folder
+
+
+@cache
+def _shares_records(module: Path) -> bool:
+    return 'scope="module"' in module.read_text()
 
 
 @pytest.fixture

@@ -22,6 +22,8 @@ from msgspec.structs import replace
 from rooda.record.record_reader import RecordReader
 from rooda.record.rows import IterationRow, RunRow
 from rooda.record.store import Store
+from rooda.workspace.record_place import place_at
+from rooda.workspace.state_home import VARIABLE
 
 STRETCH = 300  # a second of the run is so many seconds of the night
 STEPS = (
@@ -221,6 +223,10 @@ def work_badly(number: int) -> None:
 # -- the run ------------------------------------------------------------------------------------
 
 
+def _states(folder: Path) -> dict[str, str]:
+    return {VARIABLE: str(folder / "state")}
+
+
 def create(folder: Path, kind: str) -> None:
     """Create the project and run rooda in it."""
     project, programs = folder / "tabq", folder / "bin"
@@ -255,14 +261,15 @@ def create(folder: Path, kind: str) -> None:
             *("--iteration-timeout", "3", "--kill-grace", "0.5"),
         ],
         cwd=project,
-        env={**os.environ, "PATH": path, "HOME": str(folder), "IS_SANDBOX": "1"},
+        env={**os.environ, "PATH": path, "HOME": str(folder), "IS_SANDBOX": "1", **_states(folder)},
         check=False,
     )
 
 
-def stretch(workspace: Path) -> None:
+def stretch(project: Path) -> None:
     """Make the seconds of the record longer, as if the run had taken a night."""
-    reader = RecordReader(workspace)
+    state = place_at(project, project.parent / "state").state
+    reader = RecordReader(state)
     run = reader.run()
     start = datetime.fromisoformat(run.started_at)
     night = start.replace(hour=23, minute=2, second=11)
@@ -273,7 +280,7 @@ def stretch(workspace: Path) -> None:
         seconds = (datetime.fromisoformat(text) - start).total_seconds()
         return (night + timedelta(seconds=seconds * STRETCH)).isoformat(timespec="milliseconds")
 
-    store = Store(workspace, print)
+    store = Store(state, print)
     for row in reader.iterations(run.run):
         store.save(iteration=_stretched_iteration(row, moved))
     store.save(run=_stretched_run(run, moved))

@@ -10,6 +10,7 @@ from rooda.config.problems import Problem, Severity
 from rooda.config.settings import LOG_FILE
 from rooda.config.world import World
 from rooda.console.completion import procedure_names
+from support.states import record_at
 
 
 @pytest.fixture
@@ -33,7 +34,9 @@ def configured(folder: Path) -> Path:
 def found(folder: Path, record: Path | None = None) -> tuple[str, str | None]:
     """Return the name of the config file for a user in a folder, and the log file that it sets."""
     problems: list[Problem] = []
-    layer = read_layers(World(folder, {}, record), None, {}, problems).workspace
+    layer = read_layers(
+        World(folder, {}, None if record is None else record_at(record)), None, {}, problems
+    ).workspace
     assert problems == []
     log = layer.loop.get(LOG_FILE.key)
     return layer.file, None if log is None else log.value

@@ -589,7 +589,7 @@ def test_nothing_is_started_if_there_is_a_problem(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("touch started"))
     assert done.code == 1
     assert not (workspace.path / "started").exists()
-    assert not (workspace.path / ".rooda").exists()
+    assert not (workspace.state).exists()
 
 
 @pytest.mark.real

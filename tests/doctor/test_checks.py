@@ -642,7 +642,7 @@ def note(workspace: Workspace, pid: int, started: float) -> LockNote:
 
 def test_active_run_is_named_and_killed_run_is_a_warning(workspace: Workspace) -> None:
     assert check_lock(workspace.path).text == "no run is active here"
-    lock = Lock(workspace.path)
+    lock = Lock(workspace.path, state=workspace.state)
     try:
         lock.write(note(workspace, os.getpid(), start_time(os.getpid()) or 0.0))
         found = check_lock(workspace.path)
@@ -650,9 +650,9 @@ def test_active_run_is_named_and_killed_run_is_a_warning(workspace: Workspace) -
         assert f"build, pid {os.getpid()}" in found.text
     finally:
         lock.close()
-    lock = Lock(workspace.path)
+    lock = Lock(workspace.path, state=workspace.state)
     lock.write(note(workspace, os.getpid(), 1.0))
-    left = (workspace.path / ".rooda/run.json").read_bytes()
+    left = (workspace.state / "run.json").read_bytes()
     lock.close()
     workspace.write(".rooda/run.json", left)  # as a killed run leaves it
     assert check_lock(workspace.path).mark is Mark.WARNING
@@ -663,7 +663,7 @@ def test_missing_or_unusable_folder_is_reported(workspace: Workspace, tmp_path: 
     assert check_free_space(workspace.path).mark is Mark.OK
     assert check_free_space(tmp_path / "gone").mark is Mark.UNKNOWN
     assert check_lock(tmp_path / "gone").mark is Mark.UNKNOWN
-    (workspace.path / ".rooda").write_text("")
+    (workspace.state).write_text("")
     found = examine_workspace(workspace)
     assert [one.topic for one in found.machine if one.mark is Mark.PROBLEM] == ["permissions"]
     assert found.problems == 1

@@ -154,7 +154,7 @@ def test_kill_before_the_first_iteration_does_not_block_a_new_run(
 ) -> None:
     run = killed_run(workspace, nursery, inside)
     running = nursery.start(workspace, "work", "--ai-cmd", run.command, "-u")
-    until((workspace.path / ".rooda").exists, "the state folder")
+    until((workspace.state).exists, "the state folder")
     running.signal(signal.SIGKILL)
     running.finish()
     done = workspace.rooda("work", "--ai-cmd", run.command, "-n", "1")

@@ -17,6 +17,7 @@ from rooda.record.record_reader import RecordReader
 from rooda.record.rows import IterationRow
 from rooda.record.store import Store
 from support.record import Bench, all_are_alive, all_are_dead
+from support.states import state_of
 
 HEAD = f"""
 import hashlib, itertools, os, sys
@@ -109,7 +110,7 @@ def killed(folder: Path, run: str) -> list[tuple[int, str]]:
 
 def check(folder: Path, run: str, saved: list[tuple[int, str]]) -> None:
     """Check that all saved rows are there and complete, with at most one more."""
-    reader = RecordReader(folder, all_are_dead)
+    reader = RecordReader(state_of(folder), all_are_dead)
     rows = reader.iterations(run)
     assert all(map(is_whole, rows))
     steps = [(row.number, status) for row in rows for status in steps_of(row)]
@@ -117,7 +118,7 @@ def check(folder: Path, run: str, saved: list[tuple[int, str]]) -> None:
     assert len(steps) <= len(saved) + 1
     if steps:
         assert reader.run(run).status == "interrupted"
-        check_pair(folder / ".rooda/rooda.db", run)
+        check_pair(state_of(folder) / "rooda.db", run)
 
 
 def check_pair(file: Path, run: str) -> None:
@@ -159,11 +160,11 @@ def test_saved_rows_survive_the_death_of_the_writer(tmp_path: Path, moments: int
         [reads] = rest_of(reading, 0)
         assert int(reads) > 0
     troubles: list[str] = []
-    with contextlib.closing(Store(tmp_path, troubles.append)) as store:
+    with contextlib.closing(Store(state_of(tmp_path), troubles.append)) as store:
         assert set(store.close_stale(all_are_dead)) >= {run for run, steps in runs.items() if steps}
     assert troubles == []
     for run, steps in runs.items():
-        assert len(RecordReader(tmp_path, all_are_alive).iterations(run)) >= steps // 2
+        assert len(RecordReader(state_of(tmp_path), all_are_alive).iterations(run)) >= steps // 2
     assert sum(runs.values()) > 0
 
 

@@ -29,6 +29,7 @@ from rooda.workspace.pin import Pin
 from rooda.workspace.state_folder import make_state_folder
 from support.builders import built_services
 from support.recorded import git, within
+from support.states import state_of
 from support.workspace import PROCEDURE, Workspace
 
 pytestmark = pytest.mark.real
@@ -96,7 +97,7 @@ class Night:
         self, plan: Plan, name: str = "20261115-230000-abcdef", *, resume: bool = False
     ) -> RunEnded:
         """Run the plan with a real record and real child processes; only the clock is simulated."""
-        make_state_folder(plan.workspace)
+        make_state_folder(state_of(plan.workspace))
         with ExitStack() as closing:
             recording = Recording.open(plan, is_alone=True)
             closing.callback(recording.close)

@@ -40,7 +40,7 @@ def test_failing_check_is_reported_with_its_tests_and_the_run_goes_on(work: GitW
     assert "FEEDBACK" not in one["prompt"]
     shown = work.rooda("show").out
     assert "Before   verify fails, exit code 1, 3 of 4 tests passed\n" in shown
-    log = next((work.path / ".rooda/runs").glob("*/0/verify.log"))
+    log = next((work.state / "runs").glob("*/0/verify.log"))
     assert "3 passed" in log.read_text()
 
 

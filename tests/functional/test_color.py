@@ -38,7 +38,7 @@ def test_terminal_shows_colors_and_files_have_none(work: GitWork, screen: Screen
     commit = work.git("rev-parse", "HEAD")[:7]
     assert re.search(rf"\r\n  1 file \+1 -0 · {name}{commit}{end}\r\n", sent)
     assert re.search(rf"{stamp}{good}Completed: AI signaled SUCCESS .*{end}\r\n", sent)
-    kept = [work.home / "log", *(work.path / ".rooda").glob("runs/*/session.log")]
+    kept = [work.home / "log", *(work.state).glob("runs/*/session.log")]
     assert len(kept) == 2
     assert not any("\x1b" in file.read_text() for file in kept)
 

@@ -196,7 +196,7 @@ def test_installed_command_exits_1_on_usage_errors_and_creates_nothing(
     done = workspace.rooda(*args)
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("Error: ")
-    assert not (workspace.path / ".rooda").exists()
+    assert not (workspace.state).exists()
 
 
 def test_mistyped_command_gets_no_advice_about_agents(inside: Rooda) -> None:
@@ -249,7 +249,7 @@ def test_misspelled_key_starts_no_agent(workspace: Workspace) -> None:
         "  Did you mean 'failure_threshold'?\n"
     )
     assert not (workspace.path / "started").exists()
-    assert not (workspace.path / ".rooda").exists()
+    assert not (workspace.state).exists()
 
 
 def test_misspelled_key_in_the_global_config_starts_no_agent(workspace: Workspace) -> None:
@@ -552,7 +552,7 @@ def test_working_dir_sets_the_folder_of_the_agent(workspace: Workspace, form: st
     assert done.code == 2
     where = (workspace.path / "sub/where").read_text().strip()
     assert Path(where) == (workspace.path / "sub").resolve()
-    assert (workspace.path / ".rooda").is_dir()
+    assert (workspace.state).is_dir()
 
 
 @pytest.mark.real
@@ -775,7 +775,7 @@ def test_tab_after_a_flag_for_a_path_is_left_to_the_shell(
 def test_tab_offers_the_last_run_and_the_newest_ones(workspace: Workspace) -> None:
     for _ in range(2):
         assert workspace.work("true", "-n", "1").code == 2
-    runs = sorted((one.name for one in (workspace.path / ".rooda/runs").iterdir()), reverse=True)
+    runs = sorted((one.name for one in (workspace.state / "runs").iterdir()), reverse=True)
     for command in ("show", "why", "report", "follow", "resume"):
         assert completed_names(workspace, f"rooda {command} ") == ["last", *runs]
     assert completed_names(workspace, f"rooda show {runs[0][:-1]}") == runs[:1]

@@ -15,6 +15,7 @@ import pytest
 from support.children import Nursery
 from support.gitwork import GitWork, git_work
 from support.screen import Screen
+from support.states import state_of
 from support.workspace import Workspace, alive, wait_for
 
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
@@ -356,7 +357,7 @@ def test_changes_of_the_whole_repository_are_committed_from_a_subfolder(work: Gi
     agent = inside.agent("unset GIT_DIR GIT_INDEX_FILE; touch ../../at-the-top here")
     assert inside.work(agent, "-n", "1", "--commit", env=misleading).code == 2
     assert work.tracked() == ["README", "at-the-top", "some/where/here"]
-    assert not (below / ".rooda").exists(), "the record is at the top"
+    assert not (state_of(below)).exists(), "the record is at the top"
     assert work.record()[0]["result"]["files_created"] == ["at-the-top", "some/where/here"]
 
 

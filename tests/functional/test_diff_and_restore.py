@@ -19,6 +19,7 @@ from support.finished import Rooda
 from support.gitrepo import walk
 from support.recorded import HANGS, SUCCESS, asked, git, refused, versioned, within
 from support.screen import Screen
+from support.states import state_of
 from support.workspace import Workspace
 
 
@@ -339,7 +340,7 @@ def test_snapshots_are_deleted_together_with_their_run(repo: Workspace, rooda: R
     assert len(runs) == 2
     refs = git(repo, "for-each-ref", "--format=%(refname)", "refs/rooda").splitlines()
     assert {ref.split("/")[2] for ref in refs} == set(runs)
-    assert {path.name for path in (repo.path / ".rooda/runs").iterdir()} == set(runs)
+    assert {path.name for path in (state_of(repo.path) / "runs").iterdir()} == set(runs)
     assert git(repo, "fsck", "--no-dangling", "--no-progress") == ""
 
 

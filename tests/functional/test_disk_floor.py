@@ -25,7 +25,7 @@ def test_run_does_not_start_below_the_floor_and_says_what_to_change(workspace: W
         assert f"of disk space is free for the work tree in {workspace.path}" in done.err + done.out
         assert "less than 999999GB (min_free_disk)" in done.err + done.out
         assert "lower the floor with --min-free-disk (0: no floor)" in done.err + done.out
-    assert not (workspace.path / ".rooda").exists()
+    assert not (workspace.state).exists()
     for off in ("0", "none"):
         assert workspace.work("true", "-n", "1", "--min-free-disk", off).code == 2
 
@@ -56,7 +56,7 @@ def test_run_waits_for_space_says_so_and_goes_on_by_itself(
     (wait,) = json.loads((workspace.home / "told.json").read_text())["waits"]
     assert wait["kind"] == "disk"
     assert wait["waited"] is None
-    (workspace.home / "record").rename(workspace.path / ".rooda")
+    (workspace.home / "record").rename(workspace.state)
     shown = json.loads(workspace.rooda("show", "--json").out)
     assert 0.3 < shown["waits"][0]["waited"] < 30
     assert [one["status"] for one in shown["iterations"]] == ["completed", "completed"]

@@ -513,7 +513,7 @@ def test_dry_run_starts_and_writes_nothing(workspace: Workspace, args: tuple[str
     done = workspace.rooda("work", "--dry-run", "--working-dir", ".", *args)
     assert done.code == (1 if args else 0)
     assert listing(workspace.path, workspace.home) == before
-    assert not (workspace.path / ".rooda").exists()
+    assert not (workspace.state).exists()
 
 
 @pytest.mark.real

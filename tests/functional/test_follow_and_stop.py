@@ -59,7 +59,7 @@ def test_follow_prints_the_whole_log_of_an_ended_run(workspace: Workspace, rooda
     (run,) = asked(rooda, "history")
     done = rooda("follow", run["run"][:-1])
     assert done.code == 0
-    (folder,) = (workspace.path / ".rooda/runs").iterdir()
+    (folder,) = (workspace.state / "runs").iterdir()
     assert done.out == (folder / "session.log").read_text()
     assert "word 0\n" in done.out
     assert "SESSION SUMMARY" in done.out
@@ -110,7 +110,7 @@ def test_follow_strips_control_codes_that_an_agent_wrote_into_the_session_log(
 @pytest.mark.real
 def test_follow_reports_a_missing_session_log(workspace: Workspace, rooda: Rooda) -> None:
     assert workspace.work(workspace.agent(f"{SUCCESS}; rm -rf .rooda/runs; sleep 0.1")).code == 0
-    for path in (workspace.path / ".rooda/runs").glob("*/session.log"):
+    for path in (workspace.state / "runs").glob("*/session.log"):
         path.unlink()
     refused(rooda("follow"), "has no session log")
 
@@ -291,7 +291,7 @@ def test_stop_now_ends_a_run_that_ctrl_z_holds(
 def test_stop_now_ends_a_run_without_run_json(workspace: Workspace, nursery: Nursery) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
     nursery.pid("agent")
-    note = workspace.path / ".rooda/run.json"
+    note = workspace.state / "run.json"
     until(lambda: bool(json.loads(note.read_text())["agents"]), "the last write of the note")
     note.unlink()
     done = workspace.rooda("stop", "--now")
@@ -306,7 +306,7 @@ def test_an_agent_cannot_prevent_a_stop_with_a_forged_run_json(
 ) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
     nursery.pid("agent")
-    file = workspace.path / ".rooda/run.json"
+    file = workspace.state / "run.json"
     until(lambda: bool(json.loads(file.read_text())["agents"]), "the last write of the note")
     note = json.loads(file.read_text())
     for forged in ({"started": 1.5}, {"pid": 1}, {"namespace": "pid:[1]"}, {"host": "elsewhere"}):
@@ -377,5 +377,5 @@ def test_stop_without_a_run_is_refused_also_if_run_json_is_stale(
     nursery.pid("agent")
     running.signal(signal.SIGKILL)
     running.finish()
-    assert wait_for(workspace.path / ".rooda/run.json")  # a killed run leaves its run.json behind
+    assert wait_for(workspace.state / "run.json")  # a killed run leaves its run.json behind
     refused(rooda("stop"), "no run is at work here")

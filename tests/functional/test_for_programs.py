@@ -17,6 +17,7 @@ from support.children import Nursery, until
 from support.for_programs import WORKS, agent, work
 from support.recorded import HANGS, git, refused, versioned
 from support.sandboxes import require_bwrap
+from support.states import state_of
 from support.workspace import PROCEDURE, ROODA, Workspace, alive, wait_for
 
 
@@ -56,11 +57,11 @@ def test_the_record_of_a_run_can_be_apart_from_its_work_tree(
 ) -> None:
     done = work(tree, agent(tmp_path, WORKS), "-n", "1", "--commit", "--record", str(apart))
     assert done.code == 2, done.err
-    assert not (tree.path / ".rooda").exists()
+    assert not (state_of(tree.path)).exists()
     assert git(tree, "status", "--porcelain") == ""
-    (row,) = RecordReader(apart).runs()
+    (row,) = RecordReader(state_of(apart)).runs()
     assert row.workspace == str(tree.path)
-    (one,) = RecordReader(apart).iterations(row.run)
+    (one,) = RecordReader(state_of(apart)).iterations(row.run)
     assert one.commit is not None
     assert one.lines is not None
     assert one.lines.files == 1
@@ -84,9 +85,9 @@ def test_a_run_goes_on_in_another_work_tree_with_its_record(
     assert done.code == 2, done.err
     assert (clone.path / "work.txt").read_text() == "more\nmore\n"
     assert len(git(clone, "log", "--oneline").splitlines()) == 3
-    (row,) = RecordReader(moved).runs()
+    (row,) = RecordReader(state_of(moved)).runs()
     assert row.workspace == str(clone.path)
-    assert [one.number for one in RecordReader(moved).iterations(row.run)] == [1, 2]
+    assert [one.number for one in RecordReader(state_of(moved)).iterations(row.run)] == [1, 2]
 
 
 @pytest.mark.long
@@ -101,7 +102,7 @@ def test_two_runs_in_one_work_tree_exclude_each_other_wherever_their_records_are
         refused(second, "another run is at work in", f"work, pid {first.process.pid} on ")
     # What the user says in the work tree comes to the run.
     assert tree.rooda("tell", "mind the gap").code == 0
-    assert [note.text for note in waiting_notes(apart)] == ["mind the gap"]
+    assert [note.text for note in waiting_notes(state_of(apart))] == ["mind the gap"]
     # Nor do two work trees share one record at the same time.
     refused(work(tree.sibling("two"), "true", "--record", str(apart)), "another run is at work in")
     assert work(tree.sibling("three"), "true", "-n", "1", "--record", other).code == 2
@@ -133,7 +134,7 @@ def test_an_agent_can_not_put_an_option_for_programs_into_the_recorded_flags(
     tree: Workspace, apart: Path
 ) -> None:
     assert work(tree, "true", "-n", "1", "--record", str(apart)).code == 2
-    database = apart / ".rooda" / "rooda.db"
+    database = state_of(apart) / "rooda.db"
     with sqlite3.connect(database) as connection:
         add = """replace(data, '"--ai-cmd",', '"--record","/x"],["--ai-cmd",')"""
         connection.execute(f"UPDATE runs SET data = {add}")
@@ -155,10 +156,10 @@ def test_a_program_chooses_the_name_of_a_run(tree: Workspace) -> None:
     assert '"run": "api"' in tree.rooda("show", "api", "--json").out
     assert "api-2" in tree.rooda("show", "api-").out
     assert "api-2" in tree.rooda("history").out
-    assert (tree.path / ".rooda/runs/api-2/1/prompt.md").exists()
+    assert (state_of(tree.path) / "runs/api-2/1/prompt.md").exists()
     done = tree.rooda("resume", "api", "-n", "2")
     assert done.code == 2, done.err
-    assert [one.number for one in RecordReader(tree.path).iterations("api")] == [1, 2]
+    assert [one.number for one in RecordReader(state_of(tree.path)).iterations("api")] == [1, 2]
     refused(
         work(tree, "true", "--run-id", "api"), "has a run of the name api already", "resume api"
     )
@@ -213,7 +214,7 @@ def test_the_agent_and_its_tree_end_when_the_lifeline_closes(
     os.close(its)
     assert process.wait(20) == 130
     assert not any(map(alive, pids))
-    row = RecordReader(tree.path).run()
+    row = RecordReader(state_of(tree.path)).run()
     assert (row.status, row.rule) == ("interrupted", "interrupted")
 
 
@@ -253,8 +254,8 @@ def test_a_command_in_place_of_the_agent_tells_its_output_and_its_code(
     words = ("--record", str(apart), "--verify", "./not-built-yet", "--env", "GREETING=hello")
     done = work(tree, "no-such-agent", *words, "--only-run", "echo $GREETING; pwd; exit 7")
     assert (done.code, done.out) == (7, f"hello\n{tree.path}\n"), done.err
-    assert not (tree.path / ".rooda").exists()
-    assert not list(RecordReader(apart).runs())
+    assert not (state_of(tree.path)).exists()
+    assert not list(RecordReader(state_of(apart)).runs())
 
 
 @pytest.mark.real

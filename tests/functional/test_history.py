@@ -588,7 +588,7 @@ def test_folder_without_a_record_is_reported_and_stays_empty(workspace: Workspac
 def read_until_the_end(workspace: Workspace, nursery: Nursery, iterations: int) -> list[Any]:
     """Run two readers in a loop during a run of quick iterations. Return what `show` read."""
     running = nursery.start(workspace, "work", "--ai-cmd", "true", "-n", str(iterations))
-    until((workspace.path / ".rooda/rooda.db").exists, "a record")
+    until((workspace.state / "rooda.db").exists, "a record")
 
     def read(words: tuple[str, ...]) -> list[Any]:
         seen: list[Any] = []

@@ -14,6 +14,7 @@ from support.children import Nursery
 from support.faults import powerless, small_disk
 from support.finished import Finished, Rooda
 from support.recorded import SUCCESS, asked, git, statuses, versioned
+from support.states import state_of
 from support.workspace import Workspace
 
 pytestmark = pytest.mark.real
@@ -145,9 +146,9 @@ def test_corrupted_record_is_reported_and_does_not_stop_the_run(
     if pattern:
         is_reported_once(done, pattern)
     moved = repo.path.parent / "moved"
-    if (repo.path / ".rooda").is_symlink():
-        (repo.path / ".rooda").unlink()
-        shutil.copytree(moved, repo.path / ".rooda")
+    if (state_of(repo.path)).is_symlink():
+        (state_of(repo.path)).unlink()
+        shutil.copytree(moved, state_of(repo.path))
         assert statuses(asked(rooda, "show"))[0] == (1, "completed")
         return
     run = asked(rooda, "show")
@@ -228,7 +229,7 @@ def a_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     workspace = Workspace(folder / "work", folder)
     workspace.path.mkdir()
     assert workspace.work("true", "-n", "2").code == 2
-    return workspace.path / ".rooda"
+    return workspace.state
 
 
 def changed(workspace: Workspace, change: str, *values: str) -> None:
@@ -246,7 +247,7 @@ def test_invalid_rows_do_not_break_the_views(
     change: str,
 ) -> None:
     """The rows are changed after the run, because a running run overwrites them."""
-    shutil.copytree(a_record, workspace.path / ".rooda")
+    shutil.copytree(a_record, workspace.state)
     changed(workspace, change)
     rooda = workspace.inside
     for words in (("history",), ("show",), ("why",), ("show", "1"), ("why", "1"), ("show", "2")):
@@ -263,7 +264,7 @@ def test_show_names_the_keys_that_it_cannot_read(
     a_record: Path,
     workspace: Workspace,
 ) -> None:
-    shutil.copytree(a_record, workspace.path / ".rooda")
+    shutil.copytree(a_record, workspace.state)
     changed(workspace, ROWS["keys of the wrong type"])
     changed(workspace, ROWS["keys of the run of the wrong type"])
     rooda = workspace.inside
@@ -279,7 +280,7 @@ def test_run_name_with_a_path_in_the_record_is_ignored(
     workspace: Workspace,
 ) -> None:
     """A hostile row cannot make rooda read outside of its state folder."""
-    shutil.copytree(a_record, workspace.path / ".rooda")
+    shutil.copytree(a_record, workspace.state)
     changed(workspace, "update runs set run = '../../..'")
     changed(workspace, "update iterations set run = '../../..'")
     rooda = workspace.inside
@@ -323,7 +324,7 @@ def test_full_disk_is_reported_and_the_record_is_complete_once_there_is_space(
     done = running.finish(40)
     ended_cleanly(done)
     is_reported_once(done, r"record can't be written .*(disk is full|No space left)")
-    shutil.copytree(repo.home / "record", repo.path / ".rooda")
+    shutil.copytree(repo.home / "record", state_of(repo.path))
     run = asked(rooda, "show")
     assert run["status"] == "success"
     assert statuses(run) == [(number, "completed") for number in (1, 2, 3, 4)]
@@ -366,7 +367,7 @@ CODES = "\x1b]0;PWNED\x07\x1b[2J\x9b2J\u202e\u2066"
 def test_record_with_an_endless_view_is_answered_with_an_error(
     a_record: Path, workspace: Workspace, words: tuple[str, ...]
 ) -> None:
-    shutil.copytree(a_record, workspace.path / ".rooda")
+    shutil.copytree(a_record, workspace.state)
     with contextlib.closing(sqlite3.connect(workspace.path / DATABASE)) as connection:
         connection.executescript(ENDLESS_VIEW)
     done = workspace.rooda(*words, timeout=20)
@@ -377,7 +378,7 @@ def test_record_with_an_endless_view_is_answered_with_an_error(
 
 
 def test_run_puts_a_record_with_an_endless_view_aside(a_record: Path, workspace: Workspace) -> None:
-    shutil.copytree(a_record, workspace.path / ".rooda")
+    shutil.copytree(a_record, workspace.state)
     with contextlib.closing(sqlite3.connect(workspace.path / DATABASE)) as connection:
         connection.executescript(ENDLESS_VIEW)
     done = workspace.work("true", "-n", "1")
@@ -399,7 +400,7 @@ def with_codes(value: object) -> object:
 def test_control_codes_of_a_forged_record_do_not_reach_the_terminal(
     a_record: Path, workspace: Workspace, words: tuple[str, ...]
 ) -> None:
-    shutil.copytree(a_record, workspace.path / ".rooda")
+    shutil.copytree(a_record, workspace.state)
     with contextlib.closing(sqlite3.connect(workspace.path / DATABASE)) as connection:
         for table, columns in {
             "runs": "procedure status started_at ended_at host boot workspace",
@@ -428,7 +429,7 @@ def test_history_of_a_forged_record_lists_its_newest_runs(
     workspace: Workspace,
 ) -> None:
     """A million runs would take minutes; rooda reads each row that it lists."""
-    shutil.copytree(a_record, workspace.path / ".rooda")
+    shutil.copytree(a_record, workspace.state)
     changed(
         workspace,
         "insert into runs with recursive n(x) as (select 1 union all select x + 1 from n limit ?) "

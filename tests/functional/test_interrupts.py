@@ -360,7 +360,7 @@ def test_ctrl_c_before_the_handlers_are_installed_shows_no_traceback(
     done = nursery.start(workspace, "work", "--ai-cmd", "true").finish()
     assert done.code == -signal.SIGINT
     assert done.err == ""
-    assert not (workspace.path / ".rooda").exists()
+    assert not (workspace.state).exists()
 
 
 def test_log_file_that_is_a_fifo_without_reader_is_an_error(

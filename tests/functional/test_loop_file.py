@@ -136,7 +136,7 @@ def test_file_that_is_no_prompt_is_one_error_before_the_first_iteration(
 ) -> None:
     done = inside("loop", made(workspace.path, kind), "--ai-cmd", "true")
     refused(done, f"FILE: {words}")
-    assert not (workspace.path / ".rooda").exists()
+    assert not (workspace.state).exists()
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_loop_resumes_with_another_file_and_refuses_phases(
 
 
 def run_name(workspace: Workspace) -> str:
-    return next((workspace.path / ".rooda/runs").iterdir()).name
+    return next((workspace.state / "runs").iterdir()).name
 
 
 # -- `loop` in a config file ---------------------------------------------------------------
@@ -289,7 +289,7 @@ def test_file_in_place_of_a_procedure_gets_the_command_that_runs_it(
     assert words in printed
     assert f"{advice}\n" in printed
     assert "AI command" not in done.err
-    assert not (workspace.path / ".rooda").exists()
+    assert not (workspace.state).exists()
 
 
 def test_word_that_is_no_file_gets_the_names_of_procedures(

@@ -125,7 +125,7 @@ def test_check_that_passes_on_a_later_try_is_flaky_and_no_failure(work: GitWork)
     [one] = work.record()
     assert (one["verify"]["is_flaky"], len(one["verify"]["failed_tries"])) == (True, 2)
     assert one["verify"]["failed_tries"][0]["error"] == "exit code 1"
-    folder = next((work.path / ".rooda/runs").glob("*/1"))
+    folder = next((work.state / "runs").glob("*/1"))
     assert sorted(file.name for file in folder.glob("verify*")) == [
         "verify-try-1.log",
         "verify-try-2.log",

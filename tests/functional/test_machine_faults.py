@@ -138,7 +138,7 @@ def test_other_file_in_place_of_the_state_folder_is_a_warning(
     assert "WARN: The state folder can't be written; a temporary file is used instead" in done.err
     assert got_its_prompt(workspace)
     if thing == "file":
-        assert (workspace.path / ".rooda").read_text() == "mine\n"
+        assert (workspace.state).read_text() == "mine\n"
     if thing == "link to a folder":
         other = {file.name: file.read_text() for file in (workspace.path / "other").iterdir()}
         assert other == {"run.json": "mine\n", "prompt.md": "mine\n"}, (
@@ -163,7 +163,7 @@ def test_state_folder_without_permissions_is_a_warning_at_most(
         done = work(nursery, workspace, agent, "--capture", capture, before=powerless())
     finally:
         workspace.path.chmod(0o755)
-        (workspace.path / ".rooda").chmod(0o700)
+        (workspace.state).chmod(0o700)
         workspace.kept().parent.chmod(0o700)
     check(done, workspace, 0)
     assert got_its_prompt(workspace)
@@ -177,7 +177,7 @@ def test_state_folder_without_permissions_is_a_warning_at_most(
 def test_state_folder_without_permissions_at_the_start_is_named(
     workspace: Workspace, nursery: Nursery, mode: str
 ) -> None:
-    folder = workspace.path / ".rooda"
+    folder = workspace.state
     folder.mkdir()
     folder.chmod(int(mode, 8))
     try:
@@ -259,8 +259,8 @@ def test_damage_by_the_agent_to_the_state_folder_changes_nothing(
 def test_other_files_in_the_state_folder_do_not_block_a_start(
     workspace: Workspace, nursery: Nursery, file: str, make: Callable[[Path], None]
 ) -> None:
-    (workspace.path / ".rooda").mkdir()
-    make(workspace.path / ".rooda" / file)
+    (workspace.state).mkdir()
+    make(workspace.state / file)
     check(work(nursery, workspace, agent_by_turns(workspace, READ_THEN_SUCCESS)), workspace, 0)
     assert got_its_prompt(workspace)
 

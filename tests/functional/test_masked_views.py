@@ -128,7 +128,7 @@ def test_transcripts_are_exact_and_private_and_a_commit_shows_no_secret(work: Gi
     assert shown_in(work.git("log", "-1", "--format=%B")) == []
     assert "(masked)" in work.git("log", "-1", "--format=%s")
     assert work.git("show", "HEAD:notes.txt").encode() == secret.rstrip(b"\n"), "the agent's work"
-    state = work.path / ".rooda"
+    state = work.state
     assert stat.S_IMODE(state.stat().st_mode) == 0o700
     files = [path for path in (state / "runs").rglob("*") if path.is_file()]
     assert {"stdout.log", "stderr.log", "prompt.md"} <= {path.name for path in files}

@@ -9,6 +9,7 @@ import pytest
 from rooda.record.record_reader import RecordReader
 from support.for_programs import WORKS, agent, result_of, work
 from support.recorded import SUCCESS, git, refused, versioned
+from support.states import state_of
 from support.workspace import PROCEDURE, Workspace
 
 
@@ -204,7 +205,7 @@ def test_a_run_goes_on_from_an_exported_record(
     done = tree.rooda(*resume, "--env", "KEY=other")
     assert done.code == 2, done.err
     assert (tree.path / "keys").read_text() == "s3cr3t-value\nother\n"
-    assert [one.number for one in RecordReader(apart).iterations("api")] == [1, 2]
+    assert [one.number for one in RecordReader(state_of(apart)).iterations("api")] == [1, 2]
     again = tree.rooda("record", "export", "api", "--record", str(apart))
     assert json.loads(again.out)["run"][0] == "api"
     refused(tree.rooda("record", "import", str(tree.path / "kept.txt")), "this is no exported run")
@@ -236,7 +237,7 @@ def test_the_command_that_publishes_gets_each_iteration_and_its_refusal_ends_the
     assert "refused" in why
     assert "another has it" in why
     assert f"exit code 3 ({command})" in " ".join(tree.rooda("show", "api", "2").out.split())
-    first, second = RecordReader(tree.path).iterations("api")
+    first, second = RecordReader(state_of(tree.path)).iterations("api")
     assert first.publish is not None
     assert (first.publish.error, first.publish.commit) == ("", commits[0])
     assert second.publish is not None

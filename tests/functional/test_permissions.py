@@ -7,6 +7,7 @@ import pytest
 from support.children import Nursery
 from support.faults import check, powerless
 from support.recorded import versioned
+from support.states import state_of
 from support.workspace import Workspace
 
 pytestmark = pytest.mark.real
@@ -20,9 +21,9 @@ def with_record(workspace: Workspace) -> Iterator[Workspace]:
     versioned(workspace)
     assert workspace.work("true", "-n", "1").code == 2
     yield workspace
-    (workspace.path / ".rooda").chmod(0o700)
-    (workspace.path / ".rooda/rooda.db").chmod(0o600)
-    (workspace.path / ".rooda/runs").chmod(0o700)
+    (workspace.state).chmod(0o700)
+    (workspace.state / "rooda.db").chmod(0o600)
+    (workspace.state / "runs").chmod(0o700)
 
 
 @pytest.mark.long
@@ -30,7 +31,7 @@ def with_record(workspace: Workspace) -> Iterator[Workspace]:
 def test_reading_commands_name_a_record_without_permissions(
     with_record: Workspace, nursery: Nursery, what: str
 ) -> None:
-    folder = with_record.path / ".rooda"
+    folder = state_of(with_record.path)
     (with_record.path / what).chmod(0)
     for command in READING:
         done = nursery.start(with_record, *command.split(), before=powerless()).finish()
@@ -42,7 +43,7 @@ def test_reading_commands_name_a_record_without_permissions(
 def test_run_goes_on_if_the_folder_of_earlier_runs_has_no_permissions(
     with_record: Workspace, nursery: Nursery
 ) -> None:
-    (with_record.path / ".rooda/runs").chmod(0)
+    (state_of(with_record.path) / "runs").chmod(0)
     started = nursery.start(with_record, "work", "--ai-cmd", "true", "-n", "1", before=powerless())
     done = started.finish()
     check(done, with_record, 2)

@@ -39,7 +39,7 @@ def test_prompt_file_beyond_the_limit_is_an_error_that_names_the_file(workspace:
     assert done.code == 1
     assert f"huge.md is {BEYOND}" in done.err
     assert "--max-prompt-size" in done.err
-    assert not (workspace.path / ".rooda").exists(), "a run has started"
+    assert not (workspace.state).exists(), "a run has started"
 
 
 def test_context_counts_toward_the_limit(workspace: Workspace) -> None:

@@ -64,7 +64,7 @@ def test_success_that_needs_an_uncommitted_file_fails_in_a_clean_copy(
     assert copies(tmp) == []
     assert work.git("status", "--porcelain") == ""
     assert "WARN: The check in a clean copy failed: exit code 1" in done.err
-    log = next((work.path / ".rooda/runs").glob("*/2/verify-clean.log"))
+    log = next((work.state / "runs").glob("*/2/verify-clean.log"))
     assert log.read_text() == "made\nnew\n"
     assert "What the check in a clean copy printed" in work.rooda("show", "1").out
     assert "Clean copy  passed after" in work.rooda("show", "2").out

@@ -621,7 +621,7 @@ def test_dry_run_shows_what_would_run_and_starts_nothing(unplanned: Ralphs) -> N
     assert "\n# Implement the next task of the plan\n" in done.out
     command = "ralph build -n 3 --iteration-timeout 45m --verbose"
     assert done.out.endswith(f"Dry-run complete. Ready to execute: {command}\n")
-    assert not (unplanned.path / ".rooda").exists()
+    assert not (unplanned.state).exists()
     assert not (unplanned.path / ".ralph/logs").exists()
 
 

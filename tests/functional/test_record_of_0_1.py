@@ -23,7 +23,7 @@ SUCCESS, ABORTED, INTERRUPTED = (
 @pytest.fixture
 def old(workspace: Workspace) -> Workspace:
     """A work folder with that record."""
-    state = workspace.path / ".rooda"
+    state = workspace.state
     shutil.copytree(CORPUS / "dot-rooda", state)
     state.chmod(0o700)
     for name in ("rooda-config.yml", "agent.sh"):

@@ -33,7 +33,7 @@ def test_report_writes_one_page_and_says_where_and_how_to_open_it(work: GitWork)
     done = work.rooda("report")
     assert done.code == 0, done.err
     run = work.run_record()["run"]
-    path = work.path / ".rooda/runs" / run / "report.html"
+    path = work.state / "runs" / run / "report.html"
     first, second = done.out.splitlines()
     assert first.startswith(f"Report of run {run}: {path} (")
     assert second.endswith(f"open {path}")

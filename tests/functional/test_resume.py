@@ -103,7 +103,7 @@ def test_interrupted_attempt_stays_visible_after_a_resume(
     shown = rooda("show", "1").out
     assert "Iteration  1 (attempt 2)\n" in shown
     assert re.search(r"^Attempt 1  interrupted, ", shown, re.MULTILINE), shown
-    (folder,) = (workspace.path / ".rooda/runs").iterdir()
+    (folder,) = (workspace.state / "runs").iterdir()
     assert (folder / "1/stdout.log").read_text() == "half done\n"
     assert rooda("show", "1", "--output").out == "all done\n"
 

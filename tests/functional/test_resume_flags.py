@@ -21,6 +21,7 @@ from rooda.record.given_flags import GivenFlags
 from support.children import Nursery
 from support.finished import Finished, Rooda
 from support.recorded import HANGS, SUCCESS, asked, refused, statuses, versioned, within
+from support.states import state_of
 from support.workspace import PROCEDURE, ROODA, Workspace
 
 SECRET = "s3cret-value"
@@ -53,7 +54,7 @@ def last_run(look: Rooda) -> dict[str, Any]:
 
 def changed(workspace: Workspace, change: str, *values: str) -> None:
     """Write to the record as an agent or another version could."""
-    with contextlib.closing(sqlite3.connect(workspace.path / ".rooda/rooda.db")) as connection:
+    with contextlib.closing(sqlite3.connect(workspace.state / "rooda.db")) as connection:
         connection.execute(change, values)
         connection.commit()
 
@@ -238,7 +239,7 @@ def test_a_run_continues_in_its_own_folder_from_a_folder_below(
     assert set((workspace.path / "agent.pwd").read_text().split()) == {str(workspace.path)}
     assert "from the top" in asked(look, "show", "2")["prompt"]
     assert "Iteration 2/5" in (workspace.path / "agent.log").read_text()
-    assert not (below.path / ".rooda").exists()
+    assert not (state_of(below.path)).exists()
     assert not (below.path / "agent.log").exists()
 
     # A path given now is one of the folder that the user is in.
@@ -413,7 +414,7 @@ def test_no_view_shows_the_secrets_among_the_flags(workspace: Workspace, look: R
     assert "--api-key ... --token=...' --env PLAIN=... --env PASSWORD_X=... " in again.err
     assert (workspace.path / "agent.knows").exists(), "the agent gets the values themselves"
     assert SECRET not in (workspace.path / "agent.log").read_text()
-    (folder,) = (workspace.path / ".rooda/runs").iterdir()
+    (folder,) = (workspace.state / "runs").iterdir()
     assert SECRET not in (folder / "session.log").read_text()
     for words in (("history",), ("show",), ("why",), ("why", "1"), ("resume", "--dry-run")):
         assert SECRET not in look(*words).out.partition("Assembled Prompt")[0], words
@@ -423,7 +424,7 @@ def test_no_view_shows_the_secrets_among_the_flags(workspace: Workspace, look: R
     assert "--env PLAIN=... --env PASSWORD_X=..." in " ".join(found["flags"])
     found["iterations"] = []  # the prompt has the context as it is
     assert SECRET not in json.dumps(found)
-    state = workspace.path / ".rooda"
+    state = workspace.state
     modes = [stat.S_IMODE(path.stat().st_mode) for path in (state, state / "rooda.db")]
     assert modes == [0o700, 0o600]
 

@@ -29,6 +29,7 @@ from rooda.workspace.work_tree import work_tree
 from support.children import Nursery, until
 from support.finished import Finished
 from support.gitrepo import git
+from support.states import state_of
 from support.workspace import PROCEDURE, Running, Workspace, alive, wait_for
 
 HANGS = "echo $$ > agent.pid; exec sleep 60"
@@ -156,7 +157,7 @@ def test_next_run_may_start_after_a_clean_end(workspace: Workspace, nursery: Nur
         done = second(workspace)
         assert done.code == 0
         assert "WARN" not in done.err
-        assert not (workspace.path / ".rooda" / "run.json").exists()
+        assert not (workspace.state / "run.json").exists()
 
 
 @pytest.mark.long
@@ -190,10 +191,10 @@ def test_background_process_of_the_agent_does_not_hold_the_lock(
 @pytest.mark.long
 def test_commands_that_start_no_run_are_not_refused(workspace: Workspace, nursery: Nursery) -> None:
     running = running_run(workspace, nursery, f"{NOTED}; {HANGS}")
-    note = (workspace.path / ".rooda" / "run.json").read_text()
+    note = (workspace.state / "run.json").read_text()
     assert second(workspace, "--dry-run").code == 0
     assert workspace.rooda("config", "show").code == 0
-    assert (workspace.path / ".rooda" / "run.json").read_text() == note
+    assert (workspace.state / "run.json").read_text() == note
     assert running.process.poll() is None
 
 
@@ -256,7 +257,7 @@ def excludes(folder: Path) -> bool:
     """Whether another process holds the lock of the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        Lock(folder).close()
+        Lock(folder, state=state_of(folder)).close()
     except LockHeldError:
         return True
     return False
@@ -267,11 +268,11 @@ def test_two_work_trees_of_one_repository_do_not_exclude_each_other(tmp_path: Pa
     top = repository(tmp_path / "repo")
     git(top, "worktree", "add", "-q", str(tmp_path / "linked"))
     git(top, "worktree", "add", "-q", str(top / "inside"))
-    with contextlib.closing(Lock(top)):
+    with contextlib.closing(Lock(top, state=state_of(top))):
         assert not excludes(tmp_path / "linked")
         assert not excludes(top / "inside" / "src")
         assert excludes(top / "src")
-    with contextlib.closing(Lock(top / "inside")):
+    with contextlib.closing(Lock(top / "inside", state=state_of(top / "inside"))):
         assert not excludes(top)
         assert excludes(top / "inside" / "src")
 
@@ -281,7 +282,7 @@ def test_submodule_is_its_own_work_tree(tmp_path: Path) -> None:
     top, library = repository(tmp_path / "repo"), repository(tmp_path / "library")
     git(top, "submodule", "--quiet", "add", str(library), "lib")
     assert (top / "lib" / ".git").is_file()
-    with contextlib.closing(Lock(top / "lib")):
+    with contextlib.closing(Lock(top / "lib", state=state_of(top / "lib"))):
         assert excludes(top / "lib" / "src")
         assert not excludes(top)
         assert not excludes(library)
@@ -290,7 +291,7 @@ def test_submodule_is_its_own_work_tree(tmp_path: Path) -> None:
 def test_two_unrelated_folders_do_not_exclude_each_other(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    with contextlib.closing(Lock(work)):
+    with contextlib.closing(Lock(work, state=state_of(work))):
         assert excludes(work)
         assert not excludes(tmp_path / "other")
         # Without git, a folder inside of a locked folder has its own lock.
@@ -302,7 +303,7 @@ def test_symlink_and_dots_lead_to_the_same_lock(tmp_path: Path) -> None:
     work, link = tmp_path / "work", tmp_path / "link"
     work.mkdir()
     link.symlink_to(work)
-    with contextlib.closing(Lock(work)):
+    with contextlib.closing(Lock(work, state=state_of(work))):
         assert excludes(link)
         assert excludes(work / "below" / "..")
 
@@ -458,7 +459,7 @@ GARBAGE = {
 
 def refusal(workspace: Workspace, note: object) -> str:
     """The error message of a second start that finds this note."""
-    with contextlib.closing(Lock(workspace.path)):
+    with contextlib.closing(Lock(workspace.path, state=workspace.state)):
         write_note(workspace, note)
         with pytest.raises(InvalidInput) as found:
             start_events(workspace)
@@ -481,7 +482,7 @@ def test_invalid_pid_in_a_note_gives_no_dangerous_advice(workspace: Workspace, p
 @pytest.mark.parametrize("kind", GARBAGE)
 def test_garbage_in_the_note_is_ignored(workspace: Workspace, kind: str) -> None:
     workspace.write(".rooda/run.json", GARBAGE[kind])
-    assert read_note(workspace.path) is None
+    assert read_note(workspace.state) is None
     assert start_events(workspace) == []
 
 
@@ -489,7 +490,7 @@ def test_garbage_in_the_note_is_ignored(workspace: Workspace, kind: str) -> None
 def test_second_start_is_refused_despite_garbage_in_the_note(
     workspace: Workspace, kind: str
 ) -> None:
-    lock = Lock(workspace.path)
+    lock = Lock(workspace.path, state=workspace.state)
     workspace.write(".rooda/run.json", GARBAGE[kind])
     with pytest.raises(InvalidInput):
         start_events(workspace)
@@ -584,8 +585,8 @@ def test_other_file_in_place_of_the_note_does_no_harm(
     workspace: Workspace, make: Callable[[Path], None], name: str
 ) -> None:
     precious = workspace.write("precious", "do not touch\n")
-    (workspace.path / ".rooda").mkdir()
-    make(workspace.path / ".rooda" / name)
+    (workspace.state).mkdir()
+    make(workspace.state / name)
     assert start_events(workspace) == []
     assert precious.read_text() == "do not touch\n"
 
@@ -595,8 +596,8 @@ def test_other_file_in_place_of_the_note_does_no_harm(
 def test_fifo_in_place_of_the_note_does_not_block_a_start(
     workspace: Workspace, nursery: Nursery, name: str
 ) -> None:
-    (workspace.path / ".rooda").mkdir()
-    os.mkfifo(workspace.path / ".rooda" / name)
+    (workspace.state).mkdir()
+    os.mkfifo(workspace.state / name)
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(DONE))
     assert running.finish(timeout=20).code == 0
 
@@ -619,26 +620,26 @@ def test_lock_is_held_until_it_is_closed(tmp_path: Path) -> None:
     run, pid = "20200101-000000-abcdef", os.getpid()
     started = start_time(pid) or 0.0
     note = LockNote(run, "work", pid, started, "now", str(tmp_path), *here(), ((1, 2.5),), ("x*",))
-    lock = Lock(tmp_path)
+    lock = Lock(tmp_path, state=state_of(tmp_path))
     lock.write(note)
     with pytest.raises(LockHeldError) as taken:
-        Lock(tmp_path)
+        Lock(tmp_path, state=state_of(tmp_path))
     assert taken.value.top == tmp_path
-    assert taken.value.note == note == read_note(tmp_path)
+    assert taken.value.note == note == read_note(state_of(tmp_path))
     if sys.platform == "linux":
         assert taken.value.pid == os.getpid()
     lock.close()
-    Lock(tmp_path).close()
-    assert read_note(tmp_path) is None
+    Lock(tmp_path, state=state_of(tmp_path)).close()
+    assert read_note(state_of(tmp_path)) is None
 
 
 @pytest.mark.real
 def test_child_process_does_not_inherit_the_lock(tmp_path: Path) -> None:
-    lock = Lock(tmp_path)
+    lock = Lock(tmp_path, state=state_of(tmp_path))
     child = subprocess.Popen(["sleep", "60"], close_fds=False)
     try:
         lock.close()
-        Lock(tmp_path).close()
+        Lock(tmp_path, state=state_of(tmp_path)).close()
     finally:
         child.kill()
         child.wait()
@@ -646,4 +647,4 @@ def test_child_process_does_not_inherit_the_lock(tmp_path: Path) -> None:
 
 def test_missing_folder_can_not_be_locked(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        Lock(tmp_path / "nowhere")
+        Lock(tmp_path / "nowhere", state=state_of(tmp_path / "nowhere"))

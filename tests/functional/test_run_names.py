@@ -33,7 +33,7 @@ def rooda(three_runs: Workspace) -> Rooda:
 
 def names(workspace: Workspace) -> list[str]:
     """Return the runs, the newest first."""
-    return [row.run for row in RecordReader(workspace.path).runs()]
+    return [row.run for row in RecordReader(workspace.state).runs()]
 
 
 @pytest.mark.real(rows=1)

@@ -517,7 +517,7 @@ def test_state_folder_is_private_and_ignored_by_git(workspace: Workspace) -> Non
     git(workspace, "add", "-A")
     git(workspace, "commit", "-q", "-m", "start")
     assert workspace.work(agent, "-n", "1").code == 2
-    state = workspace.path / ".rooda"
+    state = workspace.state
     assert stat.S_IMODE(state.stat().st_mode) == 0o700
     assert git(workspace, "status", "--porcelain", "--untracked-files=all") == ""
 
@@ -527,7 +527,7 @@ def test_agent_that_deletes_the_state_folder_does_not_stop_the_run(workspace: Wo
     agent = workspace.agents("rm -rf .rooda", "rm -rf .rooda", "cat >/dev/null; " + SUCCESS)
     done = workspace.work(agent, "-n", "5")
     assert (done.code, workspace.starts) == (0, 3)
-    assert (workspace.path / ".rooda").is_dir()
+    assert (workspace.state).is_dir()
 
 
 @pytest.mark.long

@@ -17,6 +17,7 @@ from rooda.process.tree.processes import Process, ProcessTable
 from rooda.process.tree.stopping import TreeStop
 from support.children import Nursery, frozen_cgroup, until
 from support.jobs import is_stopped
+from support.states import state_of
 from support.workspace import PROCEDURE, ROODA, Workspace, alive, wait_for
 
 
@@ -199,7 +200,7 @@ def test_run_in_a_copy_of_the_work_tree_leaves_the_original_run_alone(
     agent = original.agent("echo > up; while ! test -e go; do sleep 0.01; done")
     running = original.start("work", "--ai-cmd", agent, "-n", "1")
     wait_for(original.path / "up")
-    wait_for(original.path / ".rooda" / "run.json")
+    wait_for(state_of(original.path) / "run.json")
     shutil.copytree(original.path, workspace.path, dirs_exist_ok=True)
     done = workspace.work(workspace.agent("exit 0", "nothing.sh"), "-n", "1")
     (original.path / "go").touch()

@@ -19,7 +19,7 @@ def test_no_command_shows_a_success_with_open_tasks_as_done(workspace: Workspace
     row, rows = doubtful_night()
     assert row.tasks_left is not None
     left = replace(row.tasks_left, open=(SCRIPT, "\x1b[2Jcleared", *row.tasks_left.open[2:]))
-    store = Store(workspace.path, print)
+    store = Store(workspace.state, print)
     store.save(run=replace(row, workspace=str(workspace.path), tasks_left=left))
     for one in rows:
         store.save(iteration=one)

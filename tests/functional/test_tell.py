@@ -32,7 +32,7 @@ def prompt(workspace: Workspace, iteration: int = 1, attempt: int = 1) -> str:
 
 
 def notes(workspace: Workspace) -> Path:
-    return workspace.path / ".rooda/notes"
+    return workspace.state / "notes"
 
 
 # -- before a run --------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def test_note_told_during_an_iteration_survives_an_agent_that_deletes_the_state_
     command = workspace.agents(f"{WAITS}; rm -rf .rooda", f"{WAITS_AGAIN}; {SUCCESS}")
     running = nursery.start(workspace, "work", "--ai-cmd", command)
     nursery.pid("agent")
-    run = json.loads(wait_for(workspace.path / ".rooda/run.json"))
+    run = json.loads(wait_for(workspace.state / "run.json"))
     told = within(workspace, "deep").rooda("tell", "keep calm")
     assert told.out == f"Run {run['run']} reads it in its next iteration.\n"
     open_files = Path(f"/proc/{running.process.pid}/fd")

@@ -28,6 +28,7 @@ from support.capturing import (
 from support.children import Nursery
 from support.finished import Finished
 from support.properties import examples
+from support.states import state_of
 from support.workspace import PROCEDURE, Workspace, kept_in
 
 MEGABYTE = 1024 * 1024
@@ -535,7 +536,7 @@ def test_deleted_transcript_is_still_followed(studio: Studio, capture: Capture) 
     result = studio.sh(body, capture, acknowledge(studio))
     assert result.exit == Exited(0)
     assert studio.output("stdout") == result.stdout.tail == b"before\nafter\nend\n"
-    assert not (studio.folder / ".rooda").exists()
+    assert not (state_of(studio.folder)).exists()
 
 
 @pytest.mark.long

@@ -9,24 +9,25 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from rooda.live.machine_runs import machine_runs, tree_of
+from rooda.live.machine_runs import machine_runs
 from rooda.live.run_feed import RunFeed
 from rooda.process.leftovers import start_time
 from rooda.record.rows import RunRow
 from rooda.record.store import Store
 from rooda.text.masking import Masker
-from rooda.workspace.known_trees import remember_tree
 from rooda.workspace.lock_note import ProcessIdentity
+from rooda.workspace.record_place import place_with_key
 from rooda.workspace.state_folder import new_file
 from rooda.workspace.state_home import tree_key
 from support.record import EARLIER, RUN, a_run, an_iteration
+from support.states import own_state_home, record_at, remember, state_of
 
 SECRET = "correct-horse-battery"
 
 
 @pytest.fixture
 def environ(tmp_path: Path) -> Mapping[str, str]:
-    return {"XDG_STATE_HOME": str(tmp_path / "state"), "SOME_TOKEN": SECRET}
+    return {**own_state_home(), "SOME_TOKEN": SECRET}
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def store(tree: Path) -> Iterator[Store]:
-    with contextlib.closing(Store(tree, print)) as opened:
+    with contextlib.closing(Store(state_of(tree), print)) as opened:
         yield opened
 
 
@@ -48,7 +49,7 @@ def _of(identity: ProcessIdentity, run: str = RUN) -> RunRow:
 
 
 def _log(tree: Path, text: bytes) -> None:
-    with new_file(tree, f"runs/{RUN}/session.log") as file:
+    with new_file(state_of(tree), f"runs/{RUN}/session.log") as file:
         file.write(text)
 
 
@@ -59,23 +60,25 @@ def test_runs_at_work_come_first_then_the_newest(
     tmp_path: Path, store: Store, tree: Path, environ: Mapping[str, str]
 ) -> None:
     store.save(replace(_of(ProcessIdentity.own()), started_at="2020-01-01T00:00:00+00:00"))
-    remember_tree(tree, environ)
+    remember(tree)
     other = tmp_path / "other"
     other.mkdir()
-    with contextlib.closing(Store(other, print)) as more:
+    with contextlib.closing(Store(state_of(other), print)) as more:
         for name, day in (("a", "2025-03-02"), ("b", "2025-03-03")):
             moment = f"{day}T10:00:00+00:00"
             more.save(replace(a_run(name, "success"), started_at=moment, ended_at=moment))
-    remember_tree(other, environ)
+    remember(other)
     found = machine_runs(Masker(environ), environ)
     assert [(one.tree, one.row.run) for one in found] == [(tree, RUN), (other, "b"), (other, "a")]
-    assert tree_of(found[0].key, environ) == tree
-    assert tree_of("../../etc", environ) is None
+    (record,) = [place_with_key(found[0].key, environ)]
+    assert record is not None
+    assert record.tree == tree
+    assert place_with_key("../../etc", environ) is None
 
 
 def test_secrets_of_runs_are_masked(store: Store, tree: Path, environ: Mapping[str, str]) -> None:
     store.save(replace(a_run(status="success"), command=f"agent {SECRET}"))
-    remember_tree(tree, environ)
+    remember(tree)
     (found,) = machine_runs(Masker(environ), environ)
     assert SECRET not in str(found.row.command)
 
@@ -84,8 +87,8 @@ def test_a_record_that_cannot_be_read_is_named(
     store: Store, tree: Path, environ: Mapping[str, str]
 ) -> None:
     store.close()
-    (tree / ".rooda/rooda.db").write_bytes(b"not a database at all" * 100)
-    remember_tree(tree, environ)
+    (state_of(tree) / "rooda.db").write_bytes(b"not a database at all" * 100)
+    remember(tree)
     troubles: list[tuple[Path, str]] = []
     assert machine_runs(Masker(), environ, on_trouble=lambda *what: troubles.append(what)) == []
     assert [one for one, _ in troubles] == [tree]
@@ -98,11 +101,11 @@ def test_a_record_that_a_program_keeps_locked_does_not_hide_the_others(
     store.close()
     other = tmp_path / "other"
     other.mkdir()
-    with contextlib.closing(Store(other, print)) as more:
+    with contextlib.closing(Store(state_of(other), print)) as more:
         more.save(a_run("x", "success"))
     for one in (tree, other):
-        remember_tree(one, environ)
-    with contextlib.closing(sqlite3.connect(tree / ".rooda/rooda.db")) as agent:
+        remember(one)
+    with contextlib.closing(sqlite3.connect(state_of(tree) / "rooda.db")) as agent:
         agent.execute("PRAGMA locking_mode = EXCLUSIVE")
         agent.execute("BEGIN EXCLUSIVE")
         troubles: list[Path] = []
@@ -116,7 +119,7 @@ def test_times_that_an_agent_has_changed_do_no_harm(
 ) -> None:
     store.save(replace(a_run(EARLIER, "success"), started_at="never"))
     store.save(replace(a_run("x", "success"), ended_at="2025-03-02T10:00:00+00:00"))
-    remember_tree(tree, environ)
+    remember(tree)
     assert [one.row.run for one in machine_runs(Masker(), environ)] == ["x", EARLIER]
     assert tree_key(tree) == machine_runs(Masker(), environ)[0].key
 
@@ -127,7 +130,7 @@ def test_times_that_an_agent_has_changed_do_no_harm(
 def test_feed_tells_what_is_new_and_nothing_twice(store: Store, tree: Path) -> None:
     store.save(_of(ProcessIdentity.own()), an_iteration(1))
     _log(tree, b"first\n")
-    with contextlib.closing(RunFeed(tree, RUN, Masker())) as feed:
+    with contextlib.closing(RunFeed(record_at(tree), RUN, Masker())) as feed:
         news = feed.look()
         assert news.summary is not None
         assert [one.number for one in news.summary.iterations] == [1]
@@ -135,7 +138,7 @@ def test_feed_tells_what_is_new_and_nothing_twice(store: Store, tree: Path) -> N
         again = feed.look()
         assert (again.summary, again.text) == (None, "")
         store.save(iteration=an_iteration(2))
-        with (tree / f".rooda/runs/{RUN}/session.log").open("ab") as file:
+        with (state_of(tree) / f"runs/{RUN}/session.log").open("ab") as file:
             file.write(f"said \x1b[31m{'x'} ghp_{'a1B2' * 9}\n".encode())
         news = feed.look()
         assert news.summary is not None
@@ -156,7 +159,7 @@ def test_a_run_that_is_killed_is_news_although_no_file_changes(store: Store, tre
         started = start_time(process.pid)
         assert started is not None
         store.save(_of(replace(own, pid=process.pid, started=started)))
-        with contextlib.closing(RunFeed(tree, RUN, Masker())) as feed:
+        with contextlib.closing(RunFeed(record_at(tree), RUN, Masker())) as feed:
             first = feed.look().summary
             assert first is not None
             assert first.is_running
@@ -170,12 +173,12 @@ def test_a_run_that_is_killed_is_news_although_no_file_changes(store: Store, tre
 def test_of_a_long_log_the_feed_shows_the_end(store: Store, tree: Path) -> None:
     store.save(_of(ProcessIdentity.own()))
     _log(tree, b"".join(b"line %06d\n" % number for number in range(200_000)))
-    with contextlib.closing(RunFeed(tree, RUN, Masker())) as feed:
+    with contextlib.closing(RunFeed(record_at(tree), RUN, Masker())) as feed:
         text = feed.look().text
         assert text.startswith("[...]\nline ")
         assert text.endswith("line 199999\n")
         assert len(text) < 70_000
-        with (tree / f".rooda/runs/{RUN}/session.log").open("ab") as file:
+        with (state_of(tree) / f"runs/{RUN}/session.log").open("ab") as file:
             file.write(b"".join(b"more %06d\n" % number for number in range(200_000)))
         text = feed.look().text
         assert text.startswith("[...]\nmore ")
@@ -184,26 +187,26 @@ def test_of_a_long_log_the_feed_shows_the_end(store: Store, tree: Path) -> None:
 
 def test_a_log_that_is_replaced_or_cut_is_read_again(store: Store, tree: Path) -> None:
     store.save(_of(ProcessIdentity.own()))
-    with contextlib.closing(RunFeed(tree, RUN, Masker())) as feed:
+    with contextlib.closing(RunFeed(record_at(tree), RUN, Masker())) as feed:
         assert feed.look().text == ""
         _log(tree, b"the first one\n")
         assert feed.look().text == "the first one\n"
         _log(tree, b"another\n")
         assert feed.look().text == "another\n"
-        with (tree / f".rooda/runs/{RUN}/session.log").open("r+b") as file:
+        with (state_of(tree) / f"runs/{RUN}/session.log").open("r+b") as file:
             file.truncate(0)
             file.write(b"cut\n")
         assert feed.look().text == "cut\n"
-        (tree / f".rooda/runs/{RUN}/session.log").unlink()
-        (tree / f".rooda/runs/{RUN}/session.log").symlink_to("/etc/passwd")
+        (state_of(tree) / f"runs/{RUN}/session.log").unlink()
+        (state_of(tree) / f"runs/{RUN}/session.log").symlink_to("/etc/passwd")
         assert feed.look().text == ""
 
 
 def test_a_record_that_is_gone_is_trouble_and_no_crash(store: Store, tree: Path) -> None:
     store.save(_of(ProcessIdentity.own()))
-    with contextlib.closing(RunFeed(tree, RUN, Masker())) as feed:
+    with contextlib.closing(RunFeed(record_at(tree), RUN, Masker())) as feed:
         assert feed.look().trouble == ""
-        (tree / ".rooda/rooda.db").write_bytes(b"broken" * 1000)
+        (state_of(tree) / "rooda.db").write_bytes(b"broken" * 1000)
         for name in ("rooda.db-wal", "rooda.db-shm"):
-            (tree / ".rooda" / name).unlink(missing_ok=True)
+            (state_of(tree) / name).unlink(missing_ok=True)
         assert feed.look().trouble

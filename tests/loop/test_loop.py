@@ -47,6 +47,7 @@ from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.prompts.parts import FilePart, Part, TextPart
 from rooda.text.event import Event
 from support.builders import Settings, built_plan, built_services
+from support.states import state_of
 
 SUCCESS, FAILURE = b"<promise>SUCCESS</promise>\n", b"<promise>FAILURE</promise>\n"
 OK = Exited(0)
@@ -437,7 +438,7 @@ def test_echo_of_the_prompt_is_no_signal(scenario: Scenario) -> None:
 
 
 def test_agent_gets_the_prompt_without_a_state_folder(scenario: Scenario) -> None:
-    (scenario.folder / ".rooda").write_text("a file where the folder should be")
+    (state_of(scenario.folder)).write_text("a file where the folder should be")
     scenario.run(GOOD, maximum=1)
     (prompt,) = scenario.prompts
     assert prompt.startswith(b"# OODA Loop Iteration")

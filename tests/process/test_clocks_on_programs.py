@@ -20,11 +20,12 @@ from rooda.process.exits import Exited, HungAfterResult, TimedOut
 from rooda.process.request import Listener, ProcessResult
 from rooda.process.stopwatch import Stopwatch
 from rooda.text.event import Event
-from rooda.workspace.state_folder import STATE_FOLDER, place_of
+from rooda.workspace.state_folder import place_of
 from rooda.workspace.work_tree import changed_within
 from support.capturing import BOTH_CAPTURES, Capture, Studio, studio_in
 from support.children import Nursery, until
 from support.clocks import CPU, DURATION, FIRST, GRACE, IDLE, ITERATION
+from support.states import state_of
 from support.workspace import Workspace, alive
 
 pytestmark = pytest.mark.real
@@ -257,7 +258,7 @@ def test_created_and_deleted_files_in_the_work_tree_count_as_activity(bench: Ben
 
 def test_files_written_by_rooda_do_not_count_as_activity(bench: Bench) -> None:
     def write(n: int) -> None:
-        kept = bench.folder / "work" / STATE_FOLDER / place_of("run", 1)
+        kept = state_of(bench.folder / "work") / place_of("run", 1)
         kept.mkdir(parents=True, exist_ok=True)
         (kept / "stdout.log").write_text(str(n))
 

@@ -29,6 +29,7 @@ from rooda.process.warden.client import StartRefused, WardenClient, WardenDead
 from rooda.views.terminal import Sink
 from rooda.workspace.state_folder import open_prompt, open_transcript, place_of
 from support.children import started_at, until
+from support.states import state_of
 from support.workspace import alive, wait_for
 
 LOOP = "while :; do sleep 0.05; done"
@@ -359,11 +360,11 @@ def test_advice_fits_the_error(number: int, word: str) -> None:
 def test_files_are_temporary_or_none_without_a_state_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / ".rooda").write_text("in the way")
+    (state_of(tmp_path)).write_text("in the way")
     place, troubles = place_of("run", 1), list[OSError]()
-    with open_prompt(tmp_path, place, b"words", troubles.append) as prompt:
+    with open_prompt(state_of(tmp_path), place, b"words", troubles.append) as prompt:
         assert prompt.read() == b"words"
-    files = open_transcript(tmp_path, place, troubles.append)
+    files = open_transcript(state_of(tmp_path), place, troubles.append)
     assert files is not None
     for file in files:
         file.close()
@@ -373,9 +374,9 @@ def test_files_are_temporary_or_none_without_a_state_folder(
         raise OSError(errno.ENOSPC, "full")
 
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
-    assert open_transcript(tmp_path, place, troubles.append) is None
+    assert open_transcript(state_of(tmp_path), place, troubles.append) is None
     with pytest.raises(OSError, match="not a folder"):
-        open_prompt(tmp_path, place, b"words", troubles.append)
+        open_prompt(state_of(tmp_path), place, b"words", troubles.append)
 
 
 def test_output_without_a_reader_is_dropped_and_reported_later() -> None:

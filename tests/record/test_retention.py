@@ -18,6 +18,7 @@ from rooda.record.run_folders import (
 )
 from rooda.workspace.state_folder import new_file, place_of
 from support.record import Bench, a_run, an_iteration
+from support.states import state_of
 from support.tables import each_row
 
 NOW = datetime(2025, 6, 30, 12, tzinfo=UTC)
@@ -117,7 +118,7 @@ class Archive(Bench):
         return run
 
     def fill(self, run: str, size: int = 10) -> None:
-        with new_file(self.path, f"{place_of(run, 1)}/stdout.log") as file:
+        with new_file(state_of(self.path), f"{place_of(run, 1)}/stdout.log") as file:
             file.write(bytes([1]) * size)
 
     def prune(self, limits: RetentionLimits, current: str | None = None) -> list[str]:
@@ -147,7 +148,7 @@ def test_pruned_runs_leave_neither_rows_nor_files(archive: Archive) -> None:
     old = [archive.add(day) for day in (1, 2)]
     new = [archive.add(day) for day in (3, 4)]
     assert archive.prune(of_number(2)) == old
-    assert archive.rows == run_folders(archive.path) == new
+    assert archive.rows == run_folders(state_of(archive.path)) == new
     assert [archive.numbers(run) for run in (*old, *new)] == [[], [], [1], [1]]
     assert archive.pruned == [old]
     assert archive.prune(of_number(2)) == []
@@ -160,7 +161,9 @@ def test_callback_runs_before_a_run_is_deleted(archive: Archive) -> None:
     there: list[bool] = []
 
     def check(runs: Sequence[str]) -> None:
-        there.extend(run_folder(archive.path, run).exists() and run in archive.rows for run in runs)
+        there.extend(
+            run_folder(state_of(archive.path), run).exists() and run in archive.rows for run in runs
+        )
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
@@ -176,7 +179,7 @@ def test_running_and_current_runs_keep_everything(archive: Archive) -> None:
     )
     good, newest = archive.add(4, status="success"), archive.add(5)
     assert archive.prune(of_number(0), current=current) == [gone]
-    assert archive.rows == run_folders(archive.path) == [running, current, good, newest]
+    assert archive.rows == run_folders(state_of(archive.path)) == [running, current, good, newest]
 
 
 def test_a_run_is_as_old_as_its_end(archive: Archive) -> None:
@@ -188,12 +191,12 @@ def test_a_run_is_as_old_as_its_end(archive: Archive) -> None:
 
 
 def test_size_of_a_run_is_its_space_on_the_disk(archive: Archive) -> None:
-    with new_file(archive.path, f"{place_of(archive.run(1), 1)}/stdout.log") as file:
+    with new_file(state_of(archive.path), f"{place_of(archive.run(1), 1)}/stdout.log") as file:
         file.truncate(1 << 30)  # a sparse file
     archive.add(2, size=600_000)
     archive.add(3, size=600_000)
-    assert size_on_disk(archive.path, archive.run(1)) < 100_000
-    assert size_on_disk(archive.path, archive.run(2)) >= 600_000
+    assert size_on_disk(state_of(archive.path), archive.run(1)) < 100_000
+    assert size_on_disk(state_of(archive.path), archive.run(2)) >= 600_000
     assert archive.prune(RetentionLimits(max_size=1_500_000)) == []
     assert archive.prune(RetentionLimits(max_size=1_000_000)) == [archive.run(1), archive.run(2)]
 
@@ -205,14 +208,14 @@ def test_folders_without_rows_are_pruned_like_other_runs(archive: Archive) -> No
     archive.add(3)
     assert archive.prune(of_number(2)) == [archive.run(1)]
     assert archive.prune(of_number(1)) == [archive.run(2)]
-    assert run_folders(archive.path) == [archive.run(3), "notes"]
+    assert run_folders(state_of(archive.path)) == [archive.run(3), "notes"]
 
 
 def test_nothing_is_deleted_if_the_record_has_no_row(archive: Archive) -> None:
     for day in (1, 2):
         archive.fill(archive.run(day))
     assert archive.prune(of_number(0)) == []
-    assert len(run_folders(archive.path)) == 2
+    assert len(run_folders(state_of(archive.path))) == 2
 
 
 def test_run_without_files_is_pruned(archive: Archive) -> None:
@@ -229,14 +232,14 @@ def test_links_are_not_followed(archive: Archive, place: str) -> None:
     archive.add(2)
     outside = archive.path / "outside"
     links = {
-        "a run": run_folder(archive.path, run),
-        "an iteration": iteration_folder(archive.path, run, 1),
+        "a run": run_folder(state_of(archive.path), run),
+        "an iteration": iteration_folder(state_of(archive.path), run, 1),
         "all runs": archive.folder / "runs",
     }
     links[place].rename(outside)
     before = sorted(outside.rglob("*"))
     links[place].symlink_to(outside)
-    assert size_on_disk(archive.path, run) < 50_000
+    assert size_on_disk(state_of(archive.path), run) < 50_000
     gone = archive.prune(of_number(1))
     assert sorted(outside.rglob("*")) == before
     if place == "all runs":  # nothing can be deleted there, so the rows stay
@@ -245,7 +248,7 @@ def test_links_are_not_followed(archive: Archive, place: str) -> None:
         assert archive.rows == [archive.run(1), archive.run(2)]
     else:
         assert gone == [run]
-        assert not os.path.lexists(run_folder(archive.path, run))
+        assert not os.path.lexists(run_folder(state_of(archive.path), run))
 
 
 def test_name_with_a_path_is_no_run(archive: Archive) -> None:
@@ -253,14 +256,14 @@ def test_name_with_a_path_is_no_run(archive: Archive) -> None:
     outside.mkdir()
     for name in ("../../outside", "..", "", "/", "a/b", "a\0b", ".hidden"):
         with pytest.raises(ValueError, match="not the name of a run"):
-            remove_run(archive.path, name)
+            remove_run(state_of(archive.path), name)
         with pytest.raises(ValueError, match="not the name of a run"):
-            run_folder(archive.path, name)
+            run_folder(state_of(archive.path), name)
     assert outside.exists()
 
 
 def test_each_attempt_has_its_own_folder(tmp_path: Path) -> None:
-    folder = run_folder(tmp_path, "r")
-    assert folder == tmp_path / ".rooda" / "runs" / "r"
-    assert iteration_folder(tmp_path, "r", 3) == folder / "3"
-    assert iteration_folder(tmp_path, "r", 3, 2) == folder / "3.2"
+    folder = run_folder(state_of(tmp_path), "r")
+    assert folder == state_of(tmp_path) / "runs" / "r"
+    assert iteration_folder(state_of(tmp_path), "r", 3) == folder / "3"
+    assert iteration_folder(state_of(tmp_path), "r", 3, 2) == folder / "3.2"

@@ -35,6 +35,7 @@ from support.record import (
     all_are_dead,
     an_iteration,
 )
+from support.states import state_of
 from support.tables import each_row
 from support.workspace import Workspace
 
@@ -252,7 +253,7 @@ def test_older_store_is_migrated_without_loss(bench: Bench) -> None:
     store = bench.store(NEXT)
     store.save(iteration=an_iteration(2))
     assert moods(bench) == ["calm", "calm"]
-    reader = RecordReader(bench.path, all_are_alive, NEXT)
+    reader = RecordReader(state_of(bench.path), all_are_alive, NEXT)
     assert [row.run for row in reader.runs()] == [RUN, EARLIER]
     assert [row.number for row in reader.iterations(RUN)] == [1, 2]
     store.close()
@@ -275,7 +276,7 @@ def test_migration_is_one_transaction(bench: Bench) -> None:
 def test_older_store_is_read_without_a_migration(bench: Bench) -> None:
     bench.store_in_use().close()
     before = bench.file.read_bytes()
-    assert [row.run for row in RecordReader(bench.path, all_are_alive, NEXT).runs()] == [
+    assert [row.run for row in RecordReader(state_of(bench.path), all_are_alive, NEXT).runs()] == [
         RUN,
         EARLIER,
     ]
@@ -765,7 +766,7 @@ def test_reader_shows_a_dead_run_as_interrupted(bench: Bench, status: str) -> No
     store = bench.store()
     store.save(a_run(), an_iteration(1))
     store.save(iteration=an_iteration(2, status))
-    dead, alive = RecordReader(bench.path, all_are_dead), bench.reader
+    dead, alive = RecordReader(state_of(bench.path), all_are_dead), bench.reader
     row = dead.run()
     assert (row.status, row.ended_at) == ("interrupted", "2025-03-01T10:17:01+01:00")
     assert [one.status for one in dead.iterations(RUN)] == ["completed", "interrupted"]
@@ -784,7 +785,7 @@ def test_run_that_ends_during_a_read_is_not_shown_as_interrupted(bench: Bench) -
         store.save(a_run(status="success", ended_at="2025-03-01T11:00:00+01:00"), an_iteration(1))
         return False
 
-    reader = RecordReader(bench.path, ends_just_now)
+    reader = RecordReader(state_of(bench.path), ends_just_now)
     assert reader.run().status == "success"
     assert [row.status for row in reader.iterations(RUN)] == ["completed"]
 
@@ -1057,7 +1058,7 @@ def test_signal_ends_a_reader_that_waits_for_a_lock(bench: Bench) -> None:
         began = time.monotonic()
         try:
             with pytest.raises(StopError):
-                RecordReader(bench.folder.parent, patience=60).runs()
+                RecordReader(state_of(bench.folder.parent), patience=60).runs()
         finally:
             signal.signal(signal.SIGALRM, before)
     assert time.monotonic() - began < 20
@@ -1070,7 +1071,7 @@ def test_locked_record_is_an_error_when_the_patience_is_over(bench: Bench) -> No
         other.execute("BEGIN EXCLUSIVE")
         other.execute("UPDATE runs SET status = status")
         with pytest.raises(StoreError, match="database is locked"):
-            RecordReader(bench.folder.parent, patience=0.1).runs()
+            RecordReader(state_of(bench.folder.parent), patience=0.1).runs()
 
 
 def test_row_that_is_too_large_is_shown_without_its_data(
@@ -1114,7 +1115,7 @@ def test_view_gives_up_a_run_whose_iterations_take_too_long(
 ) -> None:
     bench.store_in_use().close()
     monkeypatch.setattr(record_reader, "_LONGEST_VIEW", -1.0)
-    view = RecordReader.for_view(bench.folder.parent, lambda row: row)
+    view = RecordReader.for_view(state_of(bench.folder.parent), lambda row: row)
     with pytest.raises(StoreError, match="take too long"):
         view.iterations(RUN)
     assert bench.numbers() == [1]  # a command reads them to their end

@@ -14,6 +14,7 @@ from rooda.record.rows import IterationRow, RunRow
 from rooda.record.store import Store
 from rooda.record.transfer import TransferError, export_run, import_run
 from rooda.workspace.user_notes import new_note, waiting_notes
+from support.states import state_of
 from support.tables import each_row
 
 AT = "2026-11-16T10:00:00.000+00:00"
@@ -30,7 +31,7 @@ def run(cost: float | None = None) -> RunRow:
 
 def saved(workspace: Path, row: RunRow, *rows: IterationRow) -> Path:
     workspace.mkdir(parents=True, exist_ok=True)
-    store = Store(workspace, print)
+    store = Store(state_of(workspace), print)
     for one in rows:
         store.save(iteration=one)
     store.save(run=row)
@@ -46,24 +47,26 @@ def attempts() -> list[IterationRow]:
 
 
 def document(tmp_path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(export_run(saved(tmp_path / "a", run(), *attempts()), "api"))
+    found: dict[str, Any] = json.loads(
+        export_run(state_of(saved(tmp_path / "a", run(), *attempts())), "api")
+    )
     return found
 
 
 def test_a_run_comes_out_of_another_record_as_it_went_in(tmp_path: Path) -> None:
     source = saved(tmp_path / "a", run(cost=1.5), *attempts())
-    (source / ".rooda/runs/api").mkdir(parents=True)
-    (source / ".rooda/runs/api/untracked").write_bytes(b"1 \0.env\0")
-    new_note(source, "mind the gap")
+    (state_of(source) / "runs/api").mkdir(parents=True)
+    (state_of(source) / "runs/api/untracked").write_bytes(b"1 \0.env\0")
+    new_note(state_of(source), "mind the gap")
     target = tmp_path / "deep" / "b"
-    data = export_run(source, "api")
+    data = export_run(state_of(source), "api")
     for _ in range(2):  # the second replaces the first
-        assert import_run(target, data) == "api"
-    (row,) = RecordReader(target).runs()
+        assert import_run(state_of(target), data) == "api"
+    (row,) = RecordReader(state_of(target)).runs()
     assert (row.run, row.status, row.cost) == ("api", "interrupted", 1.5)
-    assert RecordReader(target).iterations("api") == attempts()
-    assert (target / ".rooda/runs/api/untracked").read_bytes() == b"1 \0.env\0"
-    assert [note.text for note in waiting_notes(target)] == ["mind the gap"]
+    assert RecordReader(state_of(target)).iterations("api") == attempts()
+    assert (state_of(target) / "runs/api/untracked").read_bytes() == b"1 \0.env\0"
+    assert [note.text for note in waiting_notes(state_of(target))] == ["mind the gap"]
 
 
 def test_an_exported_run_has_no_secret_and_nothing_of_its_machine(tmp_path: Path) -> None:
@@ -78,10 +81,10 @@ def test_an_exported_run_has_no_secret_and_nothing_of_its_machine(tmp_path: Path
 
 
 def test_the_run_of_another_name_and_files_of_the_record_stay(tmp_path: Path) -> None:
-    data = export_run(saved(tmp_path / "a", run(), *attempts()), "api")
+    data = export_run(state_of(saved(tmp_path / "a", run(), *attempts())), "api")
     other = saved(tmp_path / "b", RunRow("ui", "work", "success", AT, AT, 0, 0.0, "", "", "/w"))
-    import_run(other, data)
-    assert {row.run for row in RecordReader(other).runs()} == {"ui", "api"}
+    import_run(state_of(other), data)
+    assert {row.run for row in RecordReader(state_of(other)).runs()} == {"ui", "api"}
 
 
 def change(path: str, value: object) -> Callable[[dict[str, Any]], None]:
@@ -129,7 +132,7 @@ def test_a_hostile_document_is_refused_and_changes_nothing(
     found = document(tmp_path)
     change(found)
     with pytest.raises(TransferError):
-        import_run(tmp_path / "b", json.dumps(found).encode())
+        import_run(state_of(tmp_path / "b"), json.dumps(found).encode())
     assert not (tmp_path / "b").exists()
 
 
@@ -140,16 +143,16 @@ def test_a_hostile_document_is_refused_and_changes_nothing(
 )
 def test_what_is_no_document_is_one_typed_error(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(TransferError):
-        import_run(tmp_path / "b", data)
+        import_run(state_of(tmp_path / "b"), data)
 
 
 def test_a_run_that_is_not_there_can_not_be_exported(tmp_path: Path) -> None:
     source = saved(tmp_path, run())
     for name in ("ui", "ap", "last"):
         with pytest.raises(TransferError, match="no run"):
-            export_run(source, name)
+            export_run(state_of(source), name)
 
 
 def test_a_document_of_too_many_parts_is_refused_before_it_takes_memory(tmp_path: Path) -> None:
     with pytest.raises(TransferError, match="too many parts"):
-        import_run(tmp_path, b"[" + b"[]," * 1_000_000 + b"[]]")
+        import_run(state_of(tmp_path), b"[" + b"[]," * 1_000_000 + b"[]]")

@@ -19,6 +19,7 @@ from rooda.workspace.tree_changes import LineCount, LineCounts
 from support.nights import START, at, iteration, night
 from support.pages import Page
 from support.properties import examples
+from support.states import record_at
 
 NUMBERS = st.sampled_from([0.0, -1.0, 1e-9, 5.0, 1e6, 1e17, 1e308, -1e308])
 WHOLE = st.sampled_from([0, -1, 1, 7, 10**9, 10**17])
@@ -96,7 +97,7 @@ def test_any_rows_make_a_report(
     run = night(status=status, rule=rule, ended_at=ended, started_at=started, waits=waits)
     ordered = sorted(rows, key=lambda row: row.number)
     found = summarize(run, ordered, START + timedelta(hours=9))
-    page = Page("".join(html(found, tmp_path, DetailReader(tmp_path))))
+    page = Page("".join(html(found, record_at(tmp_path), DetailReader(record_at(tmp_path)))))
     assert page.elements["script"] == 1
     assert "".join(markdown(found)).startswith("# tabq")
     assert "".join(as_json(found))

@@ -15,6 +15,7 @@ from rooda.report.live import ReportWriter
 from rooda.text.event import Event
 from rooda.workspace.tools import Tools
 from support.nights import RUN, START, iteration, night
+from support.states import record_at, state_of
 
 STARTED = IterationStarted("work", 1, None)
 ENDED = IterationEnded(1, None, 1.0, Verdict.CONTINUE, None, False, False, 0, 3, None)  # noqa: FBT003
@@ -23,12 +24,12 @@ OVER = RunEnded(Status.SUCCESS, StopRule.SIGNAL, "", 0, 1, 0, 3, None, None, Non
 
 @pytest.fixture
 def writer(tmp_path: Path) -> tuple[ReportWriter, Path, list[str]]:
-    store = Store(tmp_path, print)
+    store = Store(state_of(tmp_path), print)
     store.save(night(), iteration(1))
     store.close()
     told: list[str] = []
     path = tmp_path / "night.md"
-    return ReportWriter(path, tmp_path, RUN, Tools(), told.append), path, told
+    return ReportWriter(path, record_at(tmp_path), RUN, Tools(), told.append), path, told
 
 
 def happens(writer: ReportWriter, path: Path, seconds: float, event: Event) -> bool:
@@ -66,7 +67,7 @@ def test_each_reason_is_told_once(writer: tuple[ReportWriter, Path, list[str]]) 
     for seconds in (0, 100, 200):
         listen(Stamped(ENDED, START, float(seconds)))
     path.rmdir()
-    (path.parent / ".rooda/rooda.db").write_bytes(b"not a database" * 100)
+    (state_of(path.parent) / "rooda.db").write_bytes(b"not a database" * 100)
     for seconds in (300, 400):
         listen(Stamped(ENDED, START, float(seconds)))
     assert len(told) == 2

@@ -36,6 +36,7 @@ from support.nights import (
     sha,
 )
 from support.pages import Page, browser, opened
+from support.states import record_at
 from support.tables import each_row
 
 CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
@@ -47,7 +48,7 @@ def summary(run: RunRow, *rows: IterationRow) -> RunSummary:
 
 
 def text_of(found: RunSummary, folder: Path) -> str:
-    return "".join(html(found, folder, DetailReader(folder)))
+    return "".join(html(found, record_at(folder), DetailReader(record_at(folder))))
 
 
 def good_night(count: int = 4) -> RunSummary:

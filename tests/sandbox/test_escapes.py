@@ -12,6 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from support.escape_world import ABSENT, FIXED, GUARDED, HARMLESS, SECRETS, TOOLCHAINS, World, world
+from support.states import state_of
 
 # These may return something, but nothing secret.
 LOOKS = ("environment of all processes", "command lines of all processes")
@@ -103,7 +104,7 @@ def check_hooks_and_verify_ran_inside_and_push_ran_without_hooks(after: World) -
 
 
 def check_planted_files_are_gone_and_in_the_record(after: World) -> None:
-    folder = next((after.tree / ".rooda/runs").iterdir()) / "1"
+    folder = next((state_of(after.tree) / "runs").iterdir()) / "1"
     kept = {
         str(path.relative_to(folder / "removed")).partition("-")[2]  # a number is before each name
         for path in (folder / "removed").rglob("*")
@@ -133,7 +134,7 @@ def check_record_and_views_name_what_was_found(after: World) -> None:
     }
     for view in ("show 1", "why 1"):
         assert ".gemini, .qwen" in after.sh(f"{rooda} {view}")
-    prompt = next((after.tree / ".rooda/runs").iterdir()) / "2/prompt.md"
+    prompt = next((state_of(after.tree) / "runs").iterdir()) / "2/prompt.md"
     assert "rooda removed these after the last iteration" in prompt.read_text()
 
 

@@ -12,6 +12,7 @@ from rooda.sandbox.sandbox import Sandbox
 from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind
 from support.gitrepo import git
 from support.sandboxes import Inside, require_bwrap
+from support.states import state_of
 
 pytestmark = [
     pytest.mark.real,
@@ -87,8 +88,8 @@ def test_credentials_of_a_cli_are_writable_and_its_settings_read_only(inside: In
 def test_git_commits_inside_but_what_git_executes_is_read_only(inside: Inside) -> None:
     tree = inside.tree
     (tree / ".claude").mkdir()
-    (tree / ".rooda").mkdir()
-    (tree / ".rooda/rooda.db").write_text("record")
+    (state_of(tree)).mkdir()
+    (state_of(tree) / "rooda.db").write_text("record")
     (tree / "rooda-config.yml").write_text("loop: {}\n")
     said = inside.sh(
         """echo b > b.txt; git add -A; git commit -qm second; git log --format='%an <%ae> %s'
@@ -103,7 +104,7 @@ def test_git_commits_inside_but_what_git_executes_is_read_only(inside: Inside) -
     )
     assert said.splitlines() == ["A User <user@example.org> second", "me <me@localhost> first", "1"]
     assert git(tree, "log", "--format=%s") == "second\nfirst"
-    assert (tree / ".rooda/rooda.db").read_text() == "record"
+    assert (state_of(tree) / "rooda.db").read_text() == "record"
     assert not (tree / ".git/commondir").exists()
 
 

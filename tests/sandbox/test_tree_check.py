@@ -14,13 +14,13 @@ from rooda.sandbox.tree_findings import Action, Finding, TreeFacts, compare
 from rooda.workspace.pin import Pin
 from rooda.workspace.tools import Tools
 from support.gitrepo import Repo, repository
+from support.states import state_of
 from support.tables import each_row
 from support.users import folder_of_ordinary_user
 
 PLACE = "runs/r/1"
 LONG = "x" * 200
 DEEPER = f"for i in $(seq 25); do mkdir {LONG}; cd -P {LONG}; done"
-KEPT = f".rooda/{PLACE}/removed"
 
 
 @pytest.fixture(scope="session")
@@ -44,12 +44,17 @@ def repo(original: Repo, tmp_path: Path) -> Repo:
     return original.copy(tmp_path / "work")
 
 
+def kept_of(repo: Repo) -> Path:
+    """Where rooda keeps what the check removes."""
+    return state_of(repo.path) / PLACE / "removed"
+
+
 def check_of(repo: Repo, *, protects_git: bool = True) -> TreeCheck:
     tools = Tools(repo.environ, [repo.path])
     pin = Pin.of(repo.path, tools)
     assert pin is not None
     pin.close()
-    return TreeCheck.of(repo.path, repo.path, tools, pin, protects_git=protects_git)
+    return TreeCheck.of(state_of(repo.path), repo.path, tools, pin, protects_git=protects_git)
 
 
 def after(repo: Repo, script: str, *, protects_git: bool = True) -> list[Handled]:
@@ -209,11 +214,11 @@ REMOVED = {
 def test_planted_file_is_moved_into_the_record(
     repo: Repo, finding: Finding, script: str, name: str
 ) -> None:
-    assert after(repo, script) == [Handled(finding, Action.REMOVED, (name,), KEPT)]
+    assert after(repo, script) == [Handled(finding, Action.REMOVED, (name,), str(kept_of(repo)))]
     assert not os.path.lexists(repo.path / name)
-    kept = repo.path / KEPT / f"1-{Path(name).name}"
+    kept = kept_of(repo) / f"1-{Path(name).name}"
     assert os.path.lexists(kept), "what was removed is in the record"
-    assert stat.S_IMODE((repo.path / ".rooda").stat().st_mode) == 0o700
+    assert stat.S_IMODE((state_of(repo.path)).stat().st_mode) == 0o700
     assert repo.git("status", "--porcelain", "--ignore-submodules=dirty") is not None
 
 
@@ -223,7 +228,7 @@ def test_nothing_hides_in_a_folder_that_is_closed(mode: str) -> None:
     with folder_of_ordinary_user() as top:
         (top / "of the user/in").mkdir(parents=True)
         (top / "of the user").chmod(int(mode, 8))
-        check = TreeCheck(top, tree_walk.Places(str(top), str(top / ".rooda")))
+        check = TreeCheck(state_of(top), tree_walk.Places(str(top), str(state_of(top))))
         assert stat.S_IMODE((top / "of the user").stat().st_mode) == int(mode, 8)
 
         planted = top / "closed/sub"
@@ -256,7 +261,7 @@ def test_folder_of_another_user_is_refused_if_it_is_new() -> None:
         os.seteuid(0)
         (top / "old").mkdir(mode=0o700)
         os.seteuid(owner)
-        check = TreeCheck(top, tree_walk.Places(str(top), str(top / ".rooda")))
+        check = TreeCheck(state_of(top), tree_walk.Places(str(top), str(state_of(top))))
         os.seteuid(0)
         (top / "new").mkdir(mode=0o700)
         os.seteuid(owner)
@@ -271,7 +276,7 @@ def test_removed_files_keep_their_content_and_do_not_replace_each_other(repo: Re
     for words in ("first", "second"):
         repo.write(".mcp.json", words)
         check.run(PLACE)
-    kept = repo.path / KEPT
+    kept = kept_of(repo)
     assert (kept / "1-.mcp.json").read_text() == "first"
     assert (kept / "2-.mcp.json").read_text() == "second"
 
@@ -291,7 +296,7 @@ def test_nothing_is_moved_through_a_link_that_was_removed_before(
     (repo.path / ".git/zz/known_hosts").symlink_to("/etc/passwd")
     check.run(PLACE)
     assert not [*private.iterdir()]
-    assert (repo.path / KEPT / "1-config").read_text() == "the agent's"
+    assert (kept_of(repo) / "1-config").read_text() == "the agent's"
 
 
 REFUSED = {
@@ -362,7 +367,7 @@ GIT_SETTINGS = {
 def test_git_settings_are_compared_where_the_sandbox_does_not_protect_them(
     repo: Repo, finding: Finding, action: Action, script: str, name: str
 ) -> None:
-    place = KEPT if action is Action.REMOVED else ""
+    place = str(kept_of(repo)) if action is Action.REMOVED else ""
     found = after(repo, script, protects_git=False)
     assert found == [Handled(finding, action, (f".git/{name}",), place)]
 
@@ -465,8 +470,8 @@ def test_set_uid_file_in_another_place_that_can_be_written_stays_without_its_bit
     if kind == "folder":
         old.touch()
         old.chmod(0o4755)
-    where = tree_walk.Places(str(tree), str(tree / ".rooda"))
-    check = TreeCheck(tree, where, writable=lambda: [other])
+    where = tree_walk.Places(str(tree), str(state_of(tree)))
+    check = TreeCheck(state_of(tree), where, writable=lambda: [other])
     planted.touch()
     planted.chmod(0o4755)
     if kind == "folder":
@@ -504,7 +509,7 @@ def test_linked_work_tree_refuses_what_the_user_may_have_done_in_another_one(rep
 
 def test_folder_without_repository_is_checked_too(tmp_path: Path) -> None:
     check = TreeCheck.of(
-        tmp_path, tmp_path, Tools({"PATH": os.environ["PATH"]}), None, protects_git=True
+        state_of(tmp_path), tmp_path, Tools({"PATH": os.environ["PATH"]}), None, protects_git=True
     )
     for name in (".git/config", ".mcp.json"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -562,7 +567,9 @@ def test_links_are_not_followed(repo: Repo) -> None:
     outside.mkdir()
     (outside / ".mcp.json").write_text("x")
     found = after(repo, "ln -s ../outside in; ln -s ../outside .claude")
-    assert found == [Handled(Finding.CLI_SETTINGS, Action.REMOVED, (".claude",), KEPT)]
+    assert found == [
+        Handled(Finding.CLI_SETTINGS, Action.REMOVED, (".claude",), str(kept_of(repo)))
+    ]
     assert (outside / ".mcp.json").read_text() == "x"
 
 

@@ -9,6 +9,7 @@ from rooda.summary.build import summarize
 from rooda.summary.words import AgentWords, ToolCall, words_of
 from rooda.workspace.state_folder import STDOUT
 from support.nights import START, iteration, night
+from support.states import record_at, state_of
 from support.tables import each_row
 from support.voices import VOICES, Voice, line
 
@@ -16,7 +17,7 @@ TEXT_RUN = night(command="./agent.sh")
 
 
 def words(folder: Path, printed: bytes, row: IterationRow, run: RunRow | None = None) -> AgentWords:
-    path = iteration_folder(folder, row.run, row.number, row.attempt)
+    path = iteration_folder(state_of(folder), row.run, row.number, row.attempt)
     path.mkdir(parents=True)
     (path / STDOUT).write_bytes(printed)
     return read(folder, row, run or TEXT_RUN)
@@ -24,7 +25,7 @@ def words(folder: Path, printed: bytes, row: IterationRow, run: RunRow | None = 
 
 def read(folder: Path, row: IterationRow, run: RunRow) -> AgentWords:
     (one,) = summarize(run, [row], START).iterations
-    return words_of(folder, run.run, one, longest=1000, steps=2)
+    return words_of(record_at(folder), run.run, one, longest=1000, steps=2)
 
 
 @each_row("voice", VOICES, ids=lambda voice: voice.name)
@@ -70,7 +71,7 @@ def test_a_missing_transcript_and_one_of_an_old_record(tmp_path: Path) -> None:
     assert read(tmp_path, row, night()) == AgentWords(is_gone=True)
     printed = line(VOICES[0].says("Read by the name of the command.")[0])
     assert words(tmp_path, printed, row, night()).text == "Read by the name of the command."
-    link = iteration_folder(tmp_path, row.run, 2)
+    link = iteration_folder(state_of(tmp_path), row.run, 2)
     link.mkdir(parents=True)
     (link / STDOUT).symlink_to("/etc/passwd")
     assert read(tmp_path, iteration(2), night()).is_gone

@@ -15,6 +15,7 @@ from rooda.loop.services import Execute, Services
 from rooda.process.interrupts import Interrupts
 from rooda.prompts.parts import PHASES, Part, TextPart
 from rooda.text.event import Event
+from support.states import state_of
 
 Settings = Mapping[Setting[Any], Any]
 Phases = Mapping[str, tuple[Part, ...]]
@@ -43,6 +44,7 @@ def built_plan(
         agents=(Agent.of(chosen, tuple(shlex.split(command))),),
         values=built_values(settings),
         workspace=folder,
+        state=state_of(folder),
         working_dir=folder,
         environ=dict(environ or {}),
     )

@@ -19,7 +19,8 @@ from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult, Transcript
 from rooda.process.runner import Runner
 from rooda.text.event import Event
-from rooda.workspace.state_folder import STATE_FOLDER, STDERR, STDOUT, open_transcript, place_of
+from rooda.workspace.state_folder import STDERR, STDOUT, open_transcript, place_of
+from support.states import state_of
 
 Capture = Literal["file", "pipe"]
 CAPTURES: tuple[Capture, Capture] = ("file", "pipe")
@@ -69,7 +70,7 @@ class Studio:
             request = replace(request, **bounds)
             if capture is None:
                 return self.runner.run(request, self.interrupts, listen)
-            files = open_transcript(self.folder, PLACE, _raise)
+            files = open_transcript(state_of(self.folder), PLACE, _raise)
             assert files is not None
             with files[0] as stdout, files[1] as stderr:
                 transcript = Transcript(stdout, stderr, capture == "file", limit)
@@ -79,7 +80,7 @@ class Studio:
     @property
     def transcripts(self) -> dict[Stream, Path]:
         """The transcript files of both streams."""
-        folder = self.folder / STATE_FOLDER / PLACE
+        folder = state_of(self.folder) / PLACE
         return {"stdout": folder / STDOUT, "stderr": folder / STDERR}
 
     def output(self, stream: Stream | None = None) -> bytes:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from rooda.workspace.snapshots.snapshots import LARGEST, Snapshots
+from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.tools import Tools
 from rooda.workspace.tree_changes import Changes, TreeScan
 
@@ -118,7 +119,9 @@ class Repo:
     def open(self, folder: str = "", largest: int = LARGEST) -> Snapshots:
         """Open the snapshots of this work tree from one of its folders."""
         there = self.path / folder
-        snapshots = Snapshots.open(there, there / ".rooda", Tools(self.environ, [there]), largest)
+        snapshots = Snapshots.open(
+            there, StateFolder(there / ".rooda"), Tools(self.environ, [there]), largest
+        )
         assert snapshots is not None
         return snapshots
 

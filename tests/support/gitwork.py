@@ -16,6 +16,7 @@ from typing import Any
 from rooda.record.json_objects import iteration_object, last_attempts, run_object
 from rooda.record.record_reader import RecordReader
 from support.finished import Finished
+from support.states import state_of
 from support.workspace import PROCEDURE, Running, Workspace
 
 _USER = """\
@@ -156,7 +157,7 @@ class GitWork(Workspace):
 
     @property
     def reader(self) -> RecordReader:
-        return RecordReader(self.path)
+        return RecordReader(state_of(self.path))
 
     def run_record(self) -> dict[str, Any]:
         """Return the last run as `rooda show --json` prints it, without its iterations."""
@@ -165,7 +166,7 @@ class GitWork(Workspace):
     def record(self) -> list[dict[str, Any]]:
         """Return the iterations of the last run as `rooda show --json` prints them."""
         rows = self.reader.iterations(self.reader.run().run)
-        found = [iteration_object(row, self.path) for row in last_attempts(rows)]
+        found = [iteration_object(row, state_of(self.path)) for row in last_attempts(rows)]
         shown: list[dict[str, Any]] = json.loads(json.dumps(found))
         return shown
 

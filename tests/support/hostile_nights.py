@@ -17,6 +17,7 @@ from rooda.workspace.state_folder import STDOUT
 from rooda.workspace.tree_changes import LineCount, LineCounts
 from support.hostile import TEXTS
 from support.nights import at, failed, night, results, sha
+from support.states import state_of
 from support.voices import VOICES, line
 
 
@@ -62,7 +63,7 @@ def hostile_night(folder: Path, texts: Sequence[str] = TEXTS) -> tuple[RunRow, l
                 snapshot=SnapshotTaken(number, sha(number), None, text, (text,)),
             )
         )
-        place = iteration_folder(folder, run.run, number)
+        place = iteration_folder(state_of(folder), run.run, number)
         place.mkdir(parents=True)
         claude = VOICES[0]
         safe = text.encode("utf-8", "replace").decode()
@@ -74,7 +75,7 @@ def hostile_night(folder: Path, texts: Sequence[str] = TEXTS) -> tuple[RunRow, l
 def keep_hostile_night(folder: Path) -> str:
     """Write the night into the record of a work tree; return the name of the run."""
     run, rows = hostile_night(folder, [text[:10_000] for text in TEXTS])
-    store = Store(folder, print)
+    store = Store(state_of(folder), print)
     store.save(run)
     for row in rows:
         store.save(iteration=row)

@@ -18,6 +18,7 @@ from rooda.tasks.standing import TaskCount
 from rooda.testresults.results import TestDetail, TestResults, TestStatus
 from rooda.workspace.state_folder import STDOUT
 from rooda.workspace.tree_changes import LineCount, LineCounts
+from support.states import state_of
 from support.voices import VOICES, line
 
 RUN = "20261114-230211-build"
@@ -153,12 +154,12 @@ def keep_big_night(workspace: Path, iterations: int, size: int) -> None:
         for _ in range(size // iterations // len(piece)):
             file.write(piece)
         file.write(line(claude.says("Done with **this** step. " + "All is well. " * 300)[0]))
-    store = Store(workspace, print)
+    store = Store(state_of(workspace), print)
     for number in range(1, iterations + 1):
         bad = TestDetail("test_" + "x" * 200, TestStatus.PASSED)
         counts = replace(results(number), details=(bad,) * 200)
         store.save(iteration=iteration(number, counts, adapter="claude"))
-        folder = iteration_folder(workspace, RUN, number)
+        folder = iteration_folder(state_of(workspace), RUN, number)
         folder.mkdir(parents=True)
         (folder / STDOUT).hardlink_to(transcript)
     store.save(run=night(ended_at=at(iterations * STEP)))

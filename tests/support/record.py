@@ -11,6 +11,7 @@ from rooda.record.record_reader import RecordReader
 from rooda.record.rows import IterationRow, RunRow
 from rooda.record.store import Store
 from rooda.record.tables import STEPS, Steps
+from support.states import state_of
 
 RUN, EARLIER = "20250301-101500-0a1b2c", "20250228-090000-ffffff"
 # Iterations of the earlier run, enough of them that some can be corrupted.
@@ -70,7 +71,7 @@ class Bench:
         self._stores = contextlib.ExitStack()
 
     def store(self, steps: Steps = STEPS) -> Store:
-        store = Store(self.path, self.troubles.append, steps)
+        store = Store(state_of(self.path), self.troubles.append, steps)
         self._stores.callback(store.close)
         return store
 
@@ -84,11 +85,11 @@ class Bench:
 
     @property
     def reader(self) -> RecordReader:
-        return RecordReader(self.path, all_are_alive)
+        return RecordReader(state_of(self.path), all_are_alive)
 
     @property
     def folder(self) -> Path:
-        return self.path / ".rooda"
+        return state_of(self.path)
 
     @property
     def file(self) -> Path:

@@ -16,10 +16,10 @@ from rooda.text.masking import Masker
 from rooda.views.table import paragraph
 from rooda.watch.app import WatchApp
 from rooda.watch.sources import RunPlace, Sources
-from rooda.workspace.known_trees import remember_tree
 from rooda.workspace.lock_note import ProcessIdentity
 from rooda.workspace.state_folder import SESSION
 from support.nights import iteration, night
+from support.states import own_state_home, record_at, remember, state_of
 
 NO_FLEET = "This project has no run of a fleet yet."
 _PATIENCE = 30.0  # seconds
@@ -50,7 +50,7 @@ class Machine:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.environ = {"HOME": str(folder), "XDG_STATE_HOME": str(folder / "state")}
+        self.environ = {"HOME": str(folder), **own_state_home()}
         self.masker = Masker(self.environ)
 
     def keep(
@@ -59,17 +59,17 @@ class Machine:
         """Write a run into the record of a work tree, and return where it is."""
         tree = self.folder / name
         tree.mkdir(exist_ok=True)
-        store = Store(tree, print)
+        store = Store(state_of(tree), print)
         for row in rows:
             store.save(iteration=replace(row, run=run.run))
         store.save(run=replace(run, workspace=str(tree)))
         store.close()
-        path = run_folder(tree, run.run) / SESSION
+        path = run_folder(state_of(tree), run.run) / SESSION
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
             file.write(log)
-        remember_tree(tree, self.environ)
-        return RunPlace(tree, run.run)
+        remember(tree)
+        return RunPlace(record_at(tree), run.run)
 
     def app(self, place: RunPlace | None = None) -> WatchApp:
         """The view."""

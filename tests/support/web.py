@@ -20,11 +20,11 @@ from rooda.web.hub import Hub
 from rooda.web.run_cards import RunCards
 from rooda.web.sources import Sources
 from rooda.web.threads import Threads
-from rooda.workspace.known_trees import remember_tree
 from rooda.workspace.lock_note import ProcessIdentity
 from rooda.workspace.state_folder import STDERR, STDOUT, new_file
 from rooda.workspace.state_home import tree_key
 from support.nights import RUN, STEP, at, iteration, night, results
+from support.states import own_state_home, remember, state_of
 
 PORT = 7000
 TOKEN = "the-token-of-this-server"
@@ -40,7 +40,7 @@ class Machine:
 
     @property
     def environ(self) -> Mapping[str, str]:
-        return {"XDG_STATE_HOME": str(self.folder / "state"), **self.more}
+        return {**own_state_home(), **self.more}
 
     @property
     def sources(self) -> Sources:
@@ -53,11 +53,11 @@ class Machine:
         return found
 
     def save(self, tree: Path, run: RunRow, *rows: IterationRow) -> None:
-        with contextlib.closing(Store(tree, print)) as store:
+        with contextlib.closing(Store(state_of(tree), print)) as store:
             store.save(run=replace(run, workspace=str(tree)))
             for row in rows:
                 store.save(iteration=replace(row, run=run.run))
-        remember_tree(tree, self.environ)
+        remember(tree)
 
     def good_run(self, name: str = "shop", **more: Any) -> str:
         """Save a run with three iterations; return its address."""
@@ -74,7 +74,7 @@ class Machine:
         return f"{tree_key(tree)}/{RUN}"
 
     def transcript(self, tree: Path, number: int, text: bytes) -> None:
-        folder = iteration_folder(tree, RUN, number)
+        folder = iteration_folder(state_of(tree), RUN, number)
         folder.mkdir(parents=True)
         (folder / STDOUT).write_bytes(text)
         (folder / STDERR).write_bytes(b"")
@@ -82,7 +82,7 @@ class Machine:
 
 def write_log(tree: Path, text: bytes) -> None:
     """Write the session log of the run."""
-    with new_file(tree, f"runs/{RUN}/session.log") as file:
+    with new_file(state_of(tree), f"runs/{RUN}/session.log") as file:
         file.write(text)
 
 

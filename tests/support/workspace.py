@@ -13,10 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rooda.workspace.state_folder import STATE_FOLDER, place_of
+from rooda.workspace.state_folder import StateFolder, place_of
+from rooda.workspace.state_home import VARIABLE
 from support import rings
 from support.finished import Finished
 from support.in_process import run_in_process
+from support.states import state_of
 
 _SYSTEMD = Path("/run/systemd/system")
 ROODA = Path(sysconfig.get_path("scripts")) / "rooda"
@@ -110,6 +112,11 @@ class Workspace:
         return self.agent("\n".join(lines))
 
     @property
+    def state(self) -> StateFolder:
+        """The state folder of the work tree: rooda keeps the record there."""
+        return state_of(self.path, self.environ())
+
+    @property
     def _count(self) -> str:
         return shlex.quote(str(self.path / "starts"))
 
@@ -121,7 +128,7 @@ class Workspace:
 
     def kept(self, iteration: int = 1, attempt: int = 1) -> Path:
         """The folder in which the newest run keeps the files of an iteration."""
-        return kept_in(self.path / STATE_FOLDER, iteration, attempt)
+        return kept_in(self.state, iteration, attempt)
 
     def python_agent(self, body: str, name: str = "agent.py") -> str:
         """A Python script that plays the agent."""
@@ -132,7 +139,8 @@ class Workspace:
         """The machine's environment without the variables that rooda reads."""
         dropped = ("ROODA_", "XDG_", "CI", "GIT_", "NO_COLOR")
         base = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
-        own = {"HOME": str(self.home), **_NO_BUS, **_NO_FLOOR}
+        states = {VARIABLE: os.environ[VARIABLE]} if VARIABLE in os.environ else {}
+        own = {"HOME": str(self.home), **states, **_NO_BUS, **_NO_FLOOR}
         merged = {**base, **own, **self.env, **(env or {})}
         return {name: value for name, value in merged.items() if value is not None}
 

@@ -169,7 +169,7 @@ def test_control_codes_and_invalid_utf_8_are_cleaned_across_chunks() -> None:
 
 
 def session(workspace: Workspace) -> str:
-    (folder,) = (workspace.path / ".rooda/runs").iterdir()
+    (folder,) = (workspace.state / "runs").iterdir()
     return without_times((folder / "session.log").read_text())
 
 
@@ -199,7 +199,7 @@ def test_run_writes_its_blocks_around_the_output_of_its_agents(workspace: Worksp
         f"{DOUBLE}\nSESSION SUMMARY\n{DOUBLE}\nTotal Iterations: 2\nSuccessful: 1\nFailed: 1\n"
         f"Total Duration: TIME\nExit Reason: completion signal detected\nExit Code: 0\n{DOUBLE}\n"
     )
-    (folder,) = (workspace.path / ".rooda/runs").iterdir()
+    (folder,) = (workspace.state / "runs").iterdir()
     assert (folder / "session.log").stat().st_mode & 0o777 == 0o600
 
 

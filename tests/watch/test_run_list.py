@@ -6,11 +6,14 @@ from rooda.summary.brief import brief_of
 from rooda.text.colors import Color, Painter
 from rooda.watch.run_list import ListedRun, list_text
 from support.nights import RUN, START, doubtful_night
+from support.states import record_at
 
 
 def test_success_with_open_tasks_is_a_warning_and_names_them() -> None:
     row, _ = doubtful_night()
-    listed = ListedRun(Path("/home/ada/tabq"), RUN, brief_of(row, "All tasks are done", START))
+    listed = ListedRun(
+        record_at(Path("/home/ada/tabq")), RUN, brief_of(row, "All tasks are done", START)
+    )
     text = list_text([listed], 200, Painter(is_on=True))
     assert f"{Color.WARNING}! success" in text
     assert f"{Color.WARNING}14 of 20" in text

@@ -13,6 +13,7 @@ from rooda.watch.words_view import MOST_CHARACTERS, MOST_LINES, WordsView
 from rooda.workspace.state_folder import SESSION
 from rooda.workspace.user_notes import waiting_notes
 from support.nights import at, failed, iteration, night, results
+from support.states import state_of
 from support.watched import NO_FLEET, Machine, at_work, good_rows, talk_to, until, until_seen
 
 AT_WORK = "20261115-010000-build"
@@ -57,7 +58,7 @@ def test_a_record_that_can_not_be_read_is_named_and_the_others_are_shown(
 ) -> None:
     machine.keep("tabq", night(), good_rows(1))
     broken = machine.keep("broken", night(), good_rows(1))
-    (broken.tree / ".rooda/rooda.db").write_bytes(b"no database" * 1000)
+    (state_of(broken.tree) / "rooda.db").write_bytes(b"no database" * 1000)
 
     async def look(pilot: Pilot[int]) -> None:
         await until_seen(pilot, str(broken.tree), "✓ success  tabq")
@@ -87,7 +88,7 @@ def test_new_words_and_iterations_appear_and_the_end_is_shown_without_a_key(
     machine: Machine,
 ) -> None:
     place = machine.keep("tabq", at_work(), good_rows(1), "one\n")
-    log = run_folder(place.tree, place.run) / SESSION
+    log = run_folder(state_of(place.tree), place.run) / SESSION
 
     async def look(pilot: Pilot[int]) -> None:
         await until_seen(pilot, "one", "›  1  completed")
@@ -171,7 +172,7 @@ def test_an_iteration_that_is_gone_is_said_to_be(machine: Machine) -> None:
 
     async def look(pilot: Pilot[int]) -> None:
         await until_seen(pilot, "›  1  completed")
-        (place.tree / ".rooda/rooda.db").unlink()
+        (state_of(place.tree) / "rooda.db").unlink()
         await pilot.press("enter")
         await until_seen(pilot, "─Iteration 1", "run")
 
@@ -228,11 +229,11 @@ def test_a_note_is_written_for_the_next_prompt(machine: Machine) -> None:
         await until_seen(pilot, "›  1  completed")
         await pilot.press("t", *"use q", "enter")
         await until_seen(pilot, "No run is at work here; the next run reads it.")
-        assert [note.text for note in waiting_notes(place.tree)] == ["use q"]
+        assert [note.text for note in waiting_notes(state_of(place.tree))] == ["use q"]
         await pilot.press("t", "enter")  # an empty note is none
         await pilot.press("t", "x", "escape")
         assert not pilot.app.screen.query_one(Input).display
-        assert len(waiting_notes(place.tree)) == 1
+        assert len(waiting_notes(state_of(place.tree))) == 1
 
     talk_to(machine.app(place), look)
 
@@ -297,7 +298,7 @@ def test_names_of_folders_are_text(machine: Machine) -> None:
     name = "[red]\x1b[31mr\udcff"  # not UTF-8, and with a control code
     place = machine.keep(name, night(), good_rows(1))
     broken = machine.keep(f"{name}2", night(), good_rows(1))
-    (broken.tree / ".rooda/rooda.db").write_bytes(b"no database" * 1000)
+    (state_of(broken.tree) / "rooda.db").write_bytes(b"no database" * 1000)
 
     async def look(pilot: Pilot[int]) -> None:
         text = await until_seen(pilot, "[red]r?: build ended as success")
@@ -353,7 +354,7 @@ def test_words_stay_where_the_user_has_scrolled_to(machine: Machine) -> None:
 def test_a_record_of_1000_iterations_and_a_log_of_100_mb_stay_fluid(machine: Machine) -> None:
     rows = [iteration(number, results(number)) for number in range(1, 1001)]
     place = machine.keep("tabq", at_work(), rows)
-    log = run_folder(place.tree, place.run) / SESSION
+    log = run_folder(state_of(place.tree), place.run) / SESSION
     with log.open("w") as file:
         for _ in range(100):
             file.write(("w" * 99 + "\n") * 10_000)

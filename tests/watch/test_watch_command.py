@@ -14,7 +14,6 @@ from rooda.text.masking import Masker
 from rooda.watch import steering
 from rooda.watch.app import WatchApp
 from rooda.watch.sources import RunPlace
-from rooda.workspace.known_trees import known_trees
 from support.children import Nursery
 from support.finished import Rooda
 from support.gitrepo import git
@@ -86,15 +85,6 @@ def test_a_run_is_opened_by_its_name_also_one_of_another_work_tree(tmp_path: Pat
     assert opened(machine, place.tree, other.run) == other
     with pytest.raises(InvalidInput, match="no-such-run"):
         opened(machine, place.tree, "no-such-run")
-
-
-def test_a_record_that_is_not_in_the_list_of_work_trees_is_added(tmp_path: Path) -> None:
-    machine = Machine(tmp_path)
-    place = machine.keep("tabq", night(), good_rows(1))
-    for entry in (tmp_path / "state/rooda/trees").iterdir():
-        entry.unlink()
-    opened(machine, place.tree)
-    assert known_trees(machine.environ) == [place.tree]
 
 
 @pytest.mark.real

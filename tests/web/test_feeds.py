@@ -12,8 +12,8 @@ from rooda.live.machine_runs import TreeRun
 from rooda.web import feeds, fragments, run_cards
 from rooda.web.feeds import OneRunFeed, RunsFeed
 from rooda.web.run_cards import RunCards
-from rooda.workspace.state_folder import STATE_FOLDER
 from support.nights import RUN, STEP, at, iteration, night, results
+from support.states import state_of
 from support.web import Machine, reading, serving, write_log
 
 SECRET = "correct-horse-battery"
@@ -56,7 +56,7 @@ def test_words_come_as_they_are_written_and_without_secrets(machine: Machine) ->
     write_log(tree, b"first\n")
     feed = one_run(machine, address)
     assert parts(feed)[""] == "first\n"
-    log = tree / STATE_FOLDER / "runs" / RUN / "session.log"
+    log = state_of(tree) / "runs" / RUN / "session.log"
     with log.open("ab") as file:
         file.write(f"\x1b[31m<b>key</b> {SECRET} \x1b[0mdone\n".encode())
     text = parts(feed)[""]
@@ -81,7 +81,7 @@ def test_record_that_is_gone_is_told(machine: Machine) -> None:
     address = machine.run_at_work()
     feed = one_run(machine, address)
     feed.look()
-    (machine.tree("payments") / STATE_FOLDER / "rooda.db").write_bytes(b"no database" * 1000)
+    (state_of(machine.tree("payments")) / "rooda.db").write_bytes(b"no database" * 1000)
     assert "can&#39;t be read" in parts(feed)["trouble"]
     feed.close()
 
@@ -104,7 +104,7 @@ def test_list_is_sent_again_when_a_run_starts(
 def test_list_names_a_record_that_cannot_be_read_and_shows_the_others(machine: Machine) -> None:
     machine.good_run("shop")
     machine.good_run("forged")
-    file = machine.tree("forged") / STATE_FOLDER / "rooda.db"
+    file = state_of(machine.tree("forged")) / "rooda.db"
     with contextlib.closing(sqlite3.connect(file)) as connection:
         connection.executescript("drop table runs; create view runs as select 1")
     ended = parts(RunsFeed(RunCards(machine.sources)))["ended"]

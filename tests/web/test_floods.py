@@ -11,6 +11,7 @@ import pytest
 
 from support.children import until
 from support.gitwork import GitWork
+from support.states import state_of
 from support.webwork import Site, obedient_run, web, work_with_a_run
 
 pytestmark = pytest.mark.real
@@ -91,7 +92,7 @@ def test_work_tree_with_a_broken_record_hides_no_other(site: Site, work: GitWork
         work.git("clone", "-q", str(work.path), str(tree.path), cwd=work.path.parent)
         assert tree.work(work.agent("echo '<promise>SUCCESS</promise>'")).code == 0
         broken.append(site.place(tree.reader.run().run))
-        path = tree.path / ".rooda/rooda.db"
+        path = state_of(tree.path) / "rooda.db"
         subprocess.run(["sh", "-ec", command.format(db=path)], check=True)
     for _ in range(2):  # a thread that waits for a pipe would be lost
         for place in broken:

@@ -147,7 +147,7 @@ def test_rows_that_an_agent_has_written_into_the_record_are_texts(
     assert work.work(work.agent("echo '<promise>SUCCESS</promise>'")).code == 0
     good = work.reader.run().run
     night = keep_hostile_night(work.path)
-    forge_rows(work.path / ".rooda/rooda.db", good)
+    forge_rows(work.state / "rooda.db", good)
     with web(work) as site, tab(browser, site.url) as seen:
         seen.page.locator(f'a[href="#/run/{site.place(good)}"]').first.wait_for()
         is_harmless(seen, site)

@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from rooda.web import sources as sources_module
-from rooda.workspace.state_folder import STATE_FOLDER
 from support.hostile import TEXTS
 from support.nights import RUN, STEP, at, checked, doubtful_night, failed, iteration, night, results
 from support.pages import Page
+from support.states import state_of
 from support.web import Answer, Machine, ask, serving
 
 SECRET = "correct-horse-battery"
@@ -184,7 +184,7 @@ def test_unknown_address_is_answered_with_one_sentence(machine: Machine, path: s
 
 def test_record_that_is_broken_is_named(machine: Machine) -> None:
     address = machine.good_run()
-    (machine.tree("shop") / STATE_FOLDER / "rooda.db").write_bytes(b"no database" * 1000)
+    (state_of(machine.tree("shop")) / "rooda.db").write_bytes(b"no database" * 1000)
     runs, run = asked(machine, "/api/runs", f"/api/run/{address}")
     assert (runs.status, run.status) == (200, 404)
 

@@ -8,6 +8,7 @@ import pytest
 
 from rooda.workspace.lock import Lock
 from rooda.workspace.lock_note import LockNote, read_note
+from support.states import state_of
 
 NOTE = LockNote("20260101-101010-abcdef", "build", 1, 2.0, "2026-01-01", "/workspace")
 OTHER = b"a file of the user\n"
@@ -15,7 +16,7 @@ OTHER = b"a file of the user\n"
 
 @pytest.fixture
 def lock(tmp_path: Path) -> Iterator[Lock]:
-    lock = Lock(tmp_path)
+    lock = Lock(tmp_path, state=state_of(tmp_path))
     lock.write(NOTE)
     yield lock
     lock.close()
@@ -24,11 +25,11 @@ def lock(tmp_path: Path) -> Iterator[Lock]:
 def test_a_note_about_the_next_agent_is_written_to_the_same_file(
     lock: Lock, tmp_path: Path
 ) -> None:
-    path = tmp_path / ".rooda/run.json"
+    path = state_of(tmp_path) / "run.json"
     before = path.stat().st_ino
     for agent in ((7, 1.0), (4194304, 123456789.5), (8, 2.0)):
         lock.note_agent(*agent)
-        note = read_note(tmp_path)
+        note = read_note(state_of(tmp_path))
         assert note is not None
         assert note.agents == (agent,)
     assert path.stat().st_ino == before
@@ -67,10 +68,10 @@ def test_a_file_that_is_not_as_rooda_left_it_gets_replaced(
     harm: Callable[[Path], object], lock: Lock, tmp_path: Path
 ) -> None:
     (tmp_path / "other").write_bytes(OTHER)
-    path = tmp_path / ".rooda/run.json"
+    path = state_of(tmp_path) / "run.json"
     harm(path)
     lock.note_agent(7, 1.0)
-    note = read_note(tmp_path)
+    note = read_note(state_of(tmp_path))
     assert note is not None
     assert note.agents == ((7, 1.0),)
     assert path.stat().st_size < 4096

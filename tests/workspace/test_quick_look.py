@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from rooda.workspace.old_record import OLD_FOLDER
 from rooda.workspace.snapshots.quick_look import MOST_ENTRIES, QuickLook, are_settled
 from rooda.workspace.snapshots.snapshots import Snapshots
-from rooda.workspace.state_folder import STATE_FOLDER
+from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.tools import Command, Tools
 from rooda.workspace.tree_changes import Changes
 from support.children import until
@@ -161,8 +162,12 @@ def test_deleted_state_is_noticed_while_nothing_else_changes(
     if is_private:
         shutil.rmtree(repo.path / ".git")
     tools = Tools(repo.environ)
-    state = repo.path / STATE_FOLDER
-    snapshots = Snapshots.without_repository(repo.path, state, tools) if is_private else repo.open()
+    state = repo.path / OLD_FOLDER
+    snapshots = (
+        Snapshots.without_repository(repo.path, StateFolder(state), tools)
+        if is_private
+        else repo.open()
+    )
 
     def needs_none() -> bool:
         started.clear()

@@ -20,6 +20,7 @@ from rooda.iteration.tracker import FileChangeTracker
 from rooda.workspace.snapshots import file_selection
 from rooda.workspace.snapshots.file_selection import FileSelector, SelectedFiles
 from rooda.workspace.snapshots.snapshots import LARGEST, Snapshots
+from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.tools import Tools
 from rooda.workspace.tree_changes import Changes, TreeScan
 from support.children import until
@@ -47,7 +48,9 @@ def filled(folder: Path) -> Path:
 def scans_of(top: Path, largest: int = LARGEST, state: Path | None = None) -> Snapshots:
     """Return scans with a git that reads no settings of the machine."""
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    return Snapshots.without_repository(top, (state or top) / ".rooda", Tools(environ), largest)
+    return Snapshots.without_repository(
+        top, StateFolder((state or top) / ".rooda"), Tools(environ), largest
+    )
 
 
 def sh(top: Path, script: str) -> None:
@@ -319,7 +322,7 @@ def test_ignore_rules_of_the_user_apply(top: Path, tmp_path: Path) -> None:
     (tmp_path / "ignore").write_text("*.tmp\n")
     (tmp_path / "config").write_text(f"[core]\n\texcludesFile = {tmp_path}/ignore\n")
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": str(tmp_path / "config")}
-    scans = Snapshots.without_repository(top, top / ".rooda", Tools(environ))
+    scans = Snapshots.without_repository(top, StateFolder(top / ".rooda"), Tools(environ))
     scans.take(None)
     sh(top, "touch x.tmp y")
     assert scans.take(None).changes == Changes(created=("y",))
@@ -371,7 +374,7 @@ from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.tools import Tools
 
 top = Path(sys.argv[1])
-scans = Snapshots.without_repository(top, top / ".rooda", Tools())
+scans = Snapshots.without_repository(top, StateFolder(top / ".rooda"), Tools())
 scans.take(None)
 steps = {
     "lock": lambda: [(top / "notes").chmod(0), (top / "src").chmod(0)],

@@ -12,6 +12,7 @@ import pytest
 
 from rooda.workspace.git import GitError
 from rooda.workspace.snapshots.snapshots import LARGEST, Snapshots
+from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.tools import Tools
 from rooda.workspace.tree_changes import Changes
 from support.gitrepo import Repo, Walk, compare, repository, some_long, walk
@@ -837,19 +838,19 @@ def test_no_snapshots_without_a_work_tree(repo: Repo, tmp_path: Path) -> None:
     outside.mkdir()
     for folder in (outside, bare.path, repo.path / ".git"):
         environ = repo.environ | {"GIT_CEILING_DIRECTORIES": str(tmp_path)}
-        assert Snapshots.open(folder, folder / ".rooda", Tools(environ)) is None
+        assert Snapshots.open(folder, StateFolder(folder / ".rooda"), Tools(environ)) is None
         assert not (folder / ".rooda").exists()
 
 
 def test_no_snapshots_if_core_worktree_is_elsewhere(repo: Repo, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     repo.git("config", "core.worktree", str(tmp_path / "elsewhere"))
-    assert Snapshots.open(repo.path, repo.path / ".rooda", Tools(repo.environ)) is None
+    assert Snapshots.open(repo.path, StateFolder(repo.path / ".rooda"), Tools(repo.environ)) is None
 
 
 def test_no_snapshots_without_git(repo: Repo, tmp_path: Path) -> None:
     environ = repo.environ | {"PATH": str(tmp_path)}
-    assert Snapshots.open(repo.path, repo.path / ".rooda", Tools(environ)) is None
+    assert Snapshots.open(repo.path, StateFolder(repo.path / ".rooda"), Tools(environ)) is None
 
 
 # -- refs ----------------------------------------------------------------------------------

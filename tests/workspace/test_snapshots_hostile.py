@@ -21,6 +21,7 @@ from rooda.workspace import git as git_module
 from rooda.workspace.git import Git, GitError, GitStoppedError
 from rooda.workspace.snapshots import shadow_index
 from rooda.workspace.snapshots.snapshots import Snapshots
+from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.tools import Tools
 from rooda.workspace.tree_changes import Changes
 from support.children import until
@@ -252,7 +253,7 @@ from rooda.workspace.snapshots import shadow_index
 from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.tools import Tools
 top = Path(sys.argv[1])
-snapshots = Snapshots.open(top, top / ".rooda", Tools())
+snapshots = Snapshots.open(top, StateFolder(top / ".rooda"), Tools())
 try:
     found = snapshots.take("r2", "0")
 except GitError as error:
@@ -414,7 +415,7 @@ def test_work_tree_of_another_user_is_an_error_with_git_s_advice(repo: Repo) -> 
     for path in (repo.path, repo.path / ".git"):
         os.chown(path, 12345, 12345)
     with pytest.raises(GitError, match=r"safe\.directory") as found:
-        Snapshots.open(repo.path, repo.path / ".rooda", Tools(repo.environ))
+        Snapshots.open(repo.path, StateFolder(repo.path / ".rooda"), Tools(repo.environ))
     assert "\n" not in str(found.value)
     repo.environ |= {
         "GIT_CONFIG_COUNT": "1",
@@ -488,7 +489,7 @@ from rooda.workspace.snapshots import shadow_index
 from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.tools import Tools
 top = Path(sys.argv[1])
-snapshots = Snapshots.open(top, top / ".rooda", Tools())
+snapshots = Snapshots.open(top, StateFolder(top / ".rooda"), Tools())
 for number in range(10_000):
     for name in ("a.txt", f"new{number % 7}", f"src/{number % 3}.c"):
         (top / name).write_text(str(number))

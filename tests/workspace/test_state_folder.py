@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rooda.workspace.state_folder import make_folders
+from support.states import state_of
 
 _AT_ONCE = 8
 
@@ -19,13 +20,13 @@ def test_commands_that_create_the_folder_at_the_same_moment_all_succeed(tmp_path
 
         def create(workspace: Path = workspace, start: threading.Barrier = start) -> str:
             start.wait()
-            return make_folders(workspace, "notes/deep")
+            return make_folders(state_of(workspace), "notes/deep")
 
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             made = [one.result() for one in [pool.submit(create) for _ in range(_AT_ONCE)]]
-        assert made == [str(workspace / ".rooda/notes/deep")] * _AT_ONCE
-        assert (workspace / ".rooda/.gitignore").read_bytes() == b"*\n"
-        assert sorted(one.name for one in (workspace / ".rooda").iterdir()) == [
+        assert made == [str(state_of(workspace) / "notes/deep")] * _AT_ONCE
+        assert (state_of(workspace) / ".gitignore").read_bytes() == b"*\n"
+        assert sorted(one.name for one in (state_of(workspace)).iterdir()) == [
             ".gitignore",
             "notes",
         ]
@@ -34,9 +35,9 @@ def test_commands_that_create_the_folder_at_the_same_moment_all_succeed(tmp_path
 def test_a_link_in_place_of_a_folder_is_not_followed(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
-    folder = Path(make_folders(tmp_path))
+    folder = Path(make_folders(state_of(tmp_path)))
     (folder / "notes").symlink_to(outside)
-    made = Path(make_folders(tmp_path, "notes"))
+    made = Path(make_folders(state_of(tmp_path), "notes"))
     assert not made.is_symlink()
     assert made.is_dir()
     assert list(outside.iterdir()) == []
@@ -54,4 +55,4 @@ def test_a_file_that_appears_in_place_of_the_folder_is_an_error(
 
     monkeypatch.setattr(Path, "mkdir", slow)
     with pytest.raises(FileExistsError):
-        make_folders(tmp_path, "notes")
+        make_folders(state_of(tmp_path), "notes")

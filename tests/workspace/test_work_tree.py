@@ -9,6 +9,7 @@ import pytest
 
 from rooda.workspace.work_tree import changed_within, leads_out, work_tree
 from support.children import until
+from support.states import state_of
 from support.tables import each_row
 
 # -- what counts as a change ---------------------------------------------------------------
@@ -76,8 +77,8 @@ def test_each_change_of_a_work_tree_is_seen(
     [
         Path.stat,
         lambda top: (top / "src" / "main.c").read_text(),
-        lambda top: (top / ".rooda" / "runs" / "1" / "stdout.log").write_text("x"),
-        lambda top: (top / ".rooda" / "run.json").touch(),
+        lambda top: (state_of(top) / "runs" / "1" / "stdout.log").write_text("x"),
+        lambda top: (state_of(top) / "run.json").touch(),
     ],
     ids=["nothing", "read", "rooda's transcript", "rooda's run.json"],
 )
@@ -85,7 +86,7 @@ def test_reads_and_writes_of_rooda_are_not_seen_as_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]
 ) -> None:
     top = filled(tmp_path / "work")
-    (top / ".rooda" / "runs" / "1").mkdir(parents=True)
+    (state_of(top) / "runs" / "1").mkdir(parents=True)
     assert not is_seen(top, change, monkeypatch)
 
 

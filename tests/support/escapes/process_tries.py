@@ -18,6 +18,7 @@ from support.escapes.common import (
     call,
     overwrite,
 )
+from support.states import state_of
 
 # -- rooda -------------------------------------------------------------------------------------
 
@@ -37,7 +38,7 @@ def _() -> object:
 
 @attempt("read the record")
 def _() -> object:
-    found = os.listdir(TREE / ".rooda")
+    found = os.listdir(state_of(TREE))
     if not found:
         raise HeldError("empty")
     return found
@@ -45,19 +46,19 @@ def _() -> object:
 
 @attempt("write into the record")
 def _() -> object:
-    return overwrite(TREE / ".rooda/evil")
+    return overwrite(state_of(TREE) / "evil")
 
 
 @attempt("replace the record by a link")
 def _() -> object:
-    (TREE / ".rooda").rename(TREE / "r2")
-    (TREE / ".rooda").symlink_to(OUTSIDE)
+    (state_of(TREE)).rename(TREE / "r2")
+    (state_of(TREE)).symlink_to(OUTSIDE)
     return "replaced"
 
 
 @attempt("delete the record")
 def _() -> object:
-    (TREE / ".rooda").rmdir()
+    (state_of(TREE)).rmdir()
     return "deleted"
 
 
