@@ -26,7 +26,7 @@ SECRET = "correct-horse-battery"
 
 
 @pytest.fixture
-def environ(tmp_path: Path) -> Mapping[str, str]:
+def environ() -> Mapping[str, str]:
     return {**own_state_home(), "SOME_TOKEN": SECRET}
 
 

@@ -24,6 +24,7 @@ from rooda.record.recent_rows import RecentRows
 from rooda.record.record_reader import RecordReader, moment
 from rooda.record.rows import IterationRow, NoRecord, RunRow, StoreError
 from rooda.record.tables import STEPS, Steps, bring_up_to_date
+from rooda.workspace.state_folder import make_state_folder
 from support.faults import powerless, small_disk
 from support.record import (
     BEFORE,
@@ -131,7 +132,7 @@ def test_database_that_others_could_read_is_made_private(bench: Bench) -> None:
 
 
 def test_each_commit_is_synced_to_the_disk(bench: Bench) -> None:
-    bench.folder.mkdir()
+    make_state_folder(bench.folder)
     database = Database(bench.file, STEPS)
     with contextlib.closing(database):
         assert database.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
@@ -289,7 +290,7 @@ def test_newer_store_is_refused_and_unchanged(bench: Bench) -> None:
         connection.execute("PRAGMA journal_mode = DELETE")  # whatever a later version may do
     before = bench.file.read_bytes()
     words = (
-        "`.rooda/rooda.db` was written by a newer rooda (schema 3, this one knows 1): "
+        f"`{bench.file}` was written by a newer rooda (schema 3, this one knows 1): "
         "update rooda, or move the file away"
     )
     for operation in (bench.store, bench.reader.runs, bench.reader.run):
@@ -426,7 +427,7 @@ def test_corrupted_store_is_rewritten(bench: Bench, damage: str) -> None:
         assert bench.reader.run(EARLIER).status == "success"
         assert bench.numbers(EARLIER) == BEFORE
     [trouble] = bench.troubles
-    assert trouble.startswith("`.rooda/rooda.db` ")
+    assert trouble.startswith(f"`{bench.file}` ")
     assert "during the run" in trouble
     outside = bench.path / "outside"
     assert not outside.exists() or outside.read_text() == "mine"
@@ -665,7 +666,7 @@ bench.folder.chmod(0o700)
 """,
     )
     assert isinstance(trouble, str)
-    assert trouble.startswith("`.rooda/rooda.db` can't be written: ")
+    assert "/rooda.db` can't be written: " in trouble
 
 
 KILLED = "if os.fork() == 0: bench.store_in_use(); os.kill(os.getpid(), 9)\nos.wait()\n"
@@ -890,14 +891,14 @@ def test_reader_without_a_record_finds_nothing_and_creates_nothing(bench: Bench)
     assert bench.numbers() == []
     with pytest.raises(NoRecord, match="no run has been recorded here yet"):
         bench.reader.run()
-    bench.folder.mkdir()
+    make_state_folder(bench.folder)
     assert bench.reader.runs() == []
     assert list(bench.folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage " * 500], ids=["empty", "garbage"])
 def test_reader_of_another_file_fails_and_does_not_change_it(bench: Bench, content: bytes) -> None:
-    bench.folder.mkdir()
+    make_state_folder(bench.folder)
     bench.file.write_bytes(content)
     if content:
         with pytest.raises(StoreError, match=r"can't be read \(file is not a database\)"):
@@ -1058,7 +1059,7 @@ def test_signal_ends_a_reader_that_waits_for_a_lock(bench: Bench) -> None:
         began = time.monotonic()
         try:
             with pytest.raises(StopError):
-                RecordReader(state_of(bench.folder.parent), patience=60).runs()
+                RecordReader(bench.folder, patience=60).runs()
         finally:
             signal.signal(signal.SIGALRM, before)
     assert time.monotonic() - began < 20
@@ -1071,7 +1072,7 @@ def test_locked_record_is_an_error_when_the_patience_is_over(bench: Bench) -> No
         other.execute("BEGIN EXCLUSIVE")
         other.execute("UPDATE runs SET status = status")
         with pytest.raises(StoreError, match="database is locked"):
-            RecordReader(state_of(bench.folder.parent), patience=0.1).runs()
+            RecordReader(bench.folder, patience=0.1).runs()
 
 
 def test_row_that_is_too_large_is_shown_without_its_data(
@@ -1115,7 +1116,7 @@ def test_view_gives_up_a_run_whose_iterations_take_too_long(
 ) -> None:
     bench.store_in_use().close()
     monkeypatch.setattr(record_reader, "_LONGEST_VIEW", -1.0)
-    view = RecordReader.for_view(state_of(bench.folder.parent), lambda row: row)
+    view = RecordReader.for_view(bench.folder, lambda row: row)
     with pytest.raises(StoreError, match="take too long"):
         view.iterations(RUN)
     assert bench.numbers() == [1]  # a command reads them to their end

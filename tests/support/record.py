@@ -11,6 +11,7 @@ from rooda.record.record_reader import RecordReader
 from rooda.record.rows import IterationRow, RunRow
 from rooda.record.store import Store
 from rooda.record.tables import STEPS, Steps
+from rooda.workspace.state_folder import StateFolder, make_state_folder
 from support.states import state_of
 
 RUN, EARLIER = "20250301-101500-0a1b2c", "20250228-090000-ffffff"
@@ -77,7 +78,7 @@ class Bench:
 
     def store_in_use(self) -> Store:
         """Return the store of a run after one iteration; an earlier run has ended."""
-        self.folder.mkdir(mode=0o700)
+        make_state_folder(self.folder)
         self.file.write_bytes(_earlier())
         store = self.store()
         store.save(a_run(), an_iteration(1))
@@ -88,7 +89,7 @@ class Bench:
         return RecordReader(state_of(self.path), all_are_alive)
 
     @property
-    def folder(self) -> Path:
+    def folder(self) -> StateFolder:
         return state_of(self.path)
 
     @property

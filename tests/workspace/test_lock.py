@@ -37,7 +37,7 @@ def test_a_note_about_the_next_agent_is_written_to_the_same_file(
 
 def _linked(path: Path) -> None:
     path.unlink()
-    path.hardlink_to(path.parent.parent / "other")
+    path.hardlink_to(path.parent.with_name("other"))
 
 
 def _replaced(path: Path) -> None:
@@ -67,12 +67,13 @@ HARM: dict[str, Callable[[Path], object]] = {
 def test_a_file_that_is_not_as_rooda_left_it_gets_replaced(
     harm: Callable[[Path], object], lock: Lock, tmp_path: Path
 ) -> None:
-    (tmp_path / "other").write_bytes(OTHER)
     path = state_of(tmp_path) / "run.json"
+    other = path.parent.with_name("other")
+    other.write_bytes(OTHER)
     harm(path)
     lock.note_agent(7, 1.0)
     note = read_note(state_of(tmp_path))
     assert note is not None
     assert note.agents == ((7, 1.0),)
     assert path.stat().st_size < 4096
-    assert (tmp_path / "other").read_bytes() == OTHER
+    assert other.read_bytes() == OTHER

@@ -14,10 +14,11 @@ from rooda.files.beneath import Beneath
 from rooda.text.numbers import approximate_size
 from rooda.text.path_patterns import PathPatterns
 from rooda.workspace.kept_file import KeptFile, Obstacle, difference, look
+from rooda.workspace.old_record import OLD_FOLDER
 from rooda.workspace.put_back import Aside, put_back
 
 MOST_KEPT = 64 * 1024 * 1024  # bytes of all files together
-_SKIPPED = frozenset({".git"})
+_SKIPPED = frozenset({".git", OLD_FOLDER})
 
 
 class CannotProtect(Exception):  # noqa: N818 - it says what is wrong
