@@ -48,6 +48,7 @@ from rooda.process.exits import (
 from rooda.process.leftovers import start_time
 from rooda.workspace.lock import Lock
 from rooda.workspace.lock_note import LockNote, here
+from rooda.workspace.state_folder import make_state_folder
 from rooda.workspace.tools import Tools
 from support.gitrepo import git
 from support.tables import each_row
@@ -654,7 +655,7 @@ def test_active_run_is_named_and_killed_run_is_a_warning(workspace: Workspace) -
     lock.write(note(workspace, os.getpid(), 1.0))
     left = (workspace.state / "run.json").read_bytes()
     lock.close()
-    workspace.write(".rooda/run.json", left)  # as a killed run leaves it
+    (workspace.state / "run.json").write_bytes(left)  # as a killed run leaves it
     assert check_lock(workspace.path).mark is Mark.WARNING
 
 
@@ -663,9 +664,11 @@ def test_missing_or_unusable_folder_is_reported(workspace: Workspace, tmp_path: 
     assert check_free_space(workspace.path).mark is Mark.OK
     assert check_free_space(tmp_path / "gone").mark is Mark.UNKNOWN
     assert check_lock(tmp_path / "gone").mark is Mark.UNKNOWN
-    (workspace.state).write_text("")
+    make_state_folder(workspace.state)
+    workspace.state.rmdir()
+    workspace.state.write_text("")
     found = examine_workspace(workspace)
-    assert [one.topic for one in found.machine if one.mark is Mark.PROBLEM] == ["permissions"]
+    assert [one.topic for one in found.machine if one.mark is Mark.PROBLEM] == ["record"]
     assert found.problems == 1
 
 
@@ -696,7 +699,8 @@ def test_other_checks_still_run_without_home(workspace: Workspace) -> None:
     found = examine(World(workspace.path, {"PATH": search_path(workspace)}), DoctorOptions())
     marks = {one.topic: one.mark for one in found.machine}
     assert marks["global-config"] is Mark.WARNING
-    assert found.problems == 0
+    assert marks["record"] is Mark.PROBLEM
+    assert found.problems == 1
 
 
 # -- the canary's task ---------------------------------------------------------------------

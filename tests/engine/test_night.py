@@ -29,7 +29,7 @@ from rooda.workspace.pin import Pin
 from rooda.workspace.state_folder import make_state_folder
 from support.builders import built_services
 from support.recorded import git, within
-from support.states import state_of
+from support.states import own_state_home, state_of
 from support.workspace import PROCEDURE, Workspace
 
 pytestmark = pytest.mark.real
@@ -85,7 +85,7 @@ class Night:
         """Return the plan of a run that starts in the folder; without one, in the workspace."""
         self.workspace.config(PROCEDURE)
         path = f"{self.workspace.path / 'bin'}:{os.environ['PATH']}"
-        environ = {"PATH": path, "HOME": str(self.workspace.home)}
+        environ = {"PATH": path, "HOME": str(self.workspace.home), **own_state_home()}
         given = {"ai_cmd_alias": "claude"} | flags
         request = RunRequest("work", {key: (f"--{key}", text) for key, text in given.items()})
         prepared = prepare(request, World(folder or self.workspace.path, environ))

@@ -138,12 +138,14 @@ def apart(*steps: str) -> tuple[str, ...]:
 
 
 def mounted(kind: str, folder: Path, keep: Path, options: str = "") -> tuple[str, ...]:
-    """Run a command in a folder that is its own file system; `.rooda` is copied to `keep`."""
+    """Run a command whose record is on its own file system; the record is copied to `keep`."""
     with_options = f"-o {options} " if options else ""
+    state = state_of(folder)
     return apart(
-        f"mount -t {kind} {with_options}none '{folder}'",
+        f"mkdir -p '{state}'",
+        f"mount -t {kind} {with_options}none '{state}'",
         f"cd '{folder}'",
         'code=0; "$@" || code=$?',
-        f"cp -r --sparse=always .rooda '{keep}'",
+        f"cp -r --sparse=always '{state}' '{keep}'",
         "exit $code",
     )

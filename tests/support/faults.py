@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from rooda.workspace.state_home import VARIABLE
 from support.children import until
 from support.finished import Finished
 from support.workspace import FLOOR, Workspace, alive
@@ -153,18 +154,21 @@ def _why_no_disk() -> str:
 
 
 def small_disk(workspace: Workspace, size: str, then: str = ":") -> tuple[str, ...]:
-    """A command prefix that mounts a disk of this size as the workspace.
+    """A command prefix that mounts a disk of this size, with the workspace and its records.
 
     Only the command sees the disk. The workspace is copied to it, and `then` runs there. The disk
     is smaller than what a run asks for, so there is no floor unless a flag sets one.
     """
     if reason := _why_no_disk():
         pytest.skip(f"no small disk: {reason}")
-    folder, copy = (shlex.quote(str(workspace.path.parent / name)) for name in ("work", "copy"))
+    folder, disk = (shlex.quote(str(workspace.path.parent / name)) for name in ("work", "disk"))
+    states = shlex.quote(workspace.environ()[VARIABLE])
     script = (
-        f"export {FLOOR}=0; cp -a {folder} {copy} && "
-        f"mount -t tmpfs -o size={size},mode=755 tmpfs {folder} && "
-        f'cp -a {copy}/. {folder} && cd {folder} && {{ {then}; }} && exec "$@"'
+        f"export {FLOOR}=0; mkdir -p {disk} {states} && "
+        f"mount -t tmpfs -o size={size},mode=755 tmpfs {disk} && "
+        f"cp -a {folder} {disk}/work && mkdir {disk}/states && "
+        f"mount --bind {disk}/work {folder} && mount --bind {disk}/states {states} && "
+        f'cd {folder} && {{ {then}; }} && exec "$@"'
     )
     return ("unshare", "-m", "sh", "-c", script, "sh")
 

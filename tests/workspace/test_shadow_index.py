@@ -26,6 +26,7 @@ from rooda.workspace.tree_changes import Changes, TreeScan
 from support.children import until
 from support.faults import powerless
 from support.properties import examples
+from support.states import state_of
 
 
 @pytest.fixture
@@ -274,11 +275,12 @@ def test_repository_that_git_refuses_is_scanned(top: Path) -> None:
 
 @pytest.mark.real
 def test_folder_without_a_repository_keeps_no_snapshots(top: Path) -> None:
-    tracker = FileChangeTracker(top, run="run", keep=True)
+    state = state_of(top)
+    tracker = FileChangeTracker(top, state=state, run="run", keep=True)
     for name in ("0", "1", "2"):
         found = tracker.scan(name)
         assert (found.commit, found.head, found.left_out, found.trouble) == (None, None, (), "")
-    assert not any((top / ".rooda" / "git" / "refs").iterdir())
+    assert not any((state / "git" / "refs").iterdir())
 
 
 # -- ignore rules ----------------------------------------------------------------------------
@@ -374,7 +376,7 @@ from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.tools import Tools
 
 top = Path(sys.argv[1])
-scans = Snapshots.without_repository(top, StateFolder(top / ".rooda"), Tools())
+scans = Snapshots.without_repository(top, top / ".rooda", Tools())
 scans.take(None)
 steps = {
     "lock": lambda: [(top / "notes").chmod(0), (top / "src").chmod(0)],

@@ -253,7 +253,7 @@ from rooda.workspace.snapshots import shadow_index
 from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.tools import Tools
 top = Path(sys.argv[1])
-snapshots = Snapshots.open(top, StateFolder(top / ".rooda"), Tools())
+snapshots = Snapshots.open(top, top / ".rooda", Tools())
 try:
     found = snapshots.take("r2", "0")
 except GitError as error:
@@ -489,7 +489,7 @@ from rooda.workspace.snapshots import shadow_index
 from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.tools import Tools
 top = Path(sys.argv[1])
-snapshots = Snapshots.open(top, StateFolder(top / ".rooda"), Tools())
+snapshots = Snapshots.open(top, top / ".rooda", Tools())
 for number in range(10_000):
     for name in ("a.txt", f"new{number % 7}", f"src/{number % 3}.c"):
         (top / name).write_text(str(number))
