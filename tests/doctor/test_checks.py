@@ -51,6 +51,7 @@ from rooda.workspace.lock_note import LockNote, here
 from rooda.workspace.state_folder import make_state_folder
 from rooda.workspace.tools import Tools
 from support.gitrepo import git
+from support.states import own_state_home
 from support.tables import each_row
 from support.workspace import Workspace, alive, wait_for
 
@@ -384,7 +385,8 @@ def examine_workspace(
     workspace: Workspace, env: Mapping[str, str] | None = None, **options: str
 ) -> Examination:
     """Run the checks in the workspace, with its own programs on the PATH."""
-    environ = {"PATH": search_path(workspace), "HOME": str(workspace.home), **(env or {})}
+    own = {"PATH": search_path(workspace), "HOME": str(workspace.home)}
+    environ = {**own, **own_state_home(), **(env or {})}
     flags = {"ai_cmd": ("--ai-cmd", options["ai_cmd"])} if "ai_cmd" in options else {}
     return examine(World(workspace.path, environ), DoctorOptions(flags=flags))
 

@@ -11,7 +11,7 @@ from support.workspace import ROODA, Workspace
 pytestmark = pytest.mark.long
 
 # rooda writes the note of the run while the agent starts: it would undo any earlier damage.
-NOTED = 'while ! grep -q "\\[$$," .rooda/run.json; do sleep 0.01; done'
+NOTED = 'while ! grep -q "\\[$$," $STATE/run.json; do sleep 0.01; done'
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 
 
@@ -42,7 +42,7 @@ def test_state_folder_that_is_a_symlink_is_not_followed(workspace: Workspace, wh
     target = workspace.path / "src"
     target.mkdir(mode=0o755)
     (target / "prompt.md").write_text("mine")
-    link = f"rm -rf .rooda; ln -s {target} .rooda"
+    link = f"rm -rf $STATE; ln -s {target} $STATE"
     if when == "before":
         subprocess.run(["sh", "-c", link], cwd=workspace.path, check=True)
     done = workspace.work(workspace.agents(f"{NOTED}; {link}", SUCCESS))
@@ -58,7 +58,7 @@ def test_state_folder_that_is_a_symlink_is_not_followed(workspace: Workspace, wh
 
 
 def test_file_in_place_of_the_state_folder_is_named(workspace: Workspace) -> None:
-    workspace.write(".rooda", "in the way")
+    workspace.write(str(workspace.state), "in the way")
     done = workspace.work("true")
     assert done.code == 1
     assert ".rooda is not a folder" in done.err
@@ -66,7 +66,7 @@ def test_file_in_place_of_the_state_folder_is_named(workspace: Workspace) -> Non
 
 
 def test_agent_that_deletes_the_state_folder_gets_its_next_prompt(workspace: Workspace) -> None:
-    agent = workspace.agents("rm -rf .rooda", "cat > got; " + SUCCESS)
+    agent = workspace.agents("rm -rf $STATE", "cat > got; " + SUCCESS)
     assert workspace.work(agent).code == 0
     assert (workspace.path / "got").read_text().startswith("# OODA Loop Iteration")
 

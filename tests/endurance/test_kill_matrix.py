@@ -313,6 +313,6 @@ def test_reused_pid_is_left_alone(
         "20260101-000000-abcdef", "work", 1, 0.5, "2026-01-01T00:00:00", str(workspace.path), host,
         boot_id if boot else "another", (agent,),
     )  # fmt: skip
-    workspace.write(".rooda/run.json", json.dumps(asdict(note)))
+    workspace.write(f"{workspace.state}/run.json", json.dumps(asdict(note)))
     assert not reports_leftovers(next_run(nursery, workspace))
     assert other.poll() is None

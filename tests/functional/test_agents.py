@@ -144,7 +144,7 @@ def test_record_shows_outcome_and_usage_of_a_replayed_transcript(stage: Stage, n
     assert last["cost"] == (numbers.cost if not numbers.cost else pytest.approx(numbers.cost))
     assert last["result"]["context_usage_percent"] == numbers.context
     if name == "claude-tool-stream":  # a word before the tool, and the answer
-        (log,) = stage.workspace.path.glob(".rooda/runs/*/session.log")
+        (log,) = stage.workspace.state.glob("runs/*/session.log")
         assert last["messages"] == 2
         assert "\nMessages: 2\n" in log.read_text()
     why = stage.workspace.rooda("why")

@@ -380,8 +380,8 @@ def forging(target: str) -> str:
     [
         "git replace $(git rev-parse HEAD:kept.txt) $(git hash-object -w kept.txt)",
         "git replace $(git hash-object -w kept.txt) $(git rev-parse HEAD:kept.txt)",
-        f"{forging('.git/index')}; rm .rooda/git/index",
-        forging(".rooda/git/index"),
+        f"{forging('.git/index')}; rm $STATE/git/index",
+        forging("$STATE/git/index"),
     ],
     ids=["the old file", "the new file", "the user's index", "rooda's index"],
 )
@@ -400,12 +400,12 @@ def test_an_agent_cannot_hide_a_change_from_show_diff_and_restore(
 
 
 @pytest.mark.real(rows=1)
-@pytest.mark.parametrize("target", [".git/index", ".rooda/git/index"])
+@pytest.mark.parametrize("target", [".git/index", "$STATE/git/index"])
 def test_restore_does_not_believe_an_index_that_was_forged_after_the_run(
     repo: Workspace, rooda: Rooda, target: str
 ) -> None:
     assert repo.rooda("work", "--ai-cmd", "true", "-n", "1").code == 2
-    script = f"{HIDE}; rm .rooda/git/index; {forging(target)}"
+    script = f"{HIDE}; rm $STATE/git/index; {forging(target)}"
     subprocess.run(["sh", "-ec", script], cwd=repo.path, env=repo.environ(), check=True)
     assert rooda("restore", "0").code == 0
     assert (repo.path / "kept.txt").read_text() == "of the user\n"

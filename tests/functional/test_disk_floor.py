@@ -44,7 +44,7 @@ def test_run_waits_for_space_says_so_and_goes_on_by_itself(
         f"  keep_processes: ['*hook.sh*']\n{PROCEDURE}"
     )
     agent = workspace.agents(FILL, "true")
-    keep = f'"$@"; code=$?; cp -a .rooda {workspace.home}/record; exit $code'
+    keep = f'"$@"; code=$?; cp -a $STATE {workspace.home}/record; exit $code'
     before = (*small_disk(workspace, "16m"), "sh", "-c", keep, "sh")
     args = ("work", "--ai-cmd", agent, "-n", "2", *FLOOR)
     done = nursery.start(workspace, *args, before=before).finish(40)

@@ -98,7 +98,7 @@ def test_follow_strips_control_codes_that_an_agent_wrote_into_the_session_log(
     workspace: Workspace, screen: Screen
 ) -> None:
     words = r"printf 'forged \033]0;owned\007\033[2J words\n'"
-    forge = f'for file in .rooda/runs/*/session.log; do {words} >> "$file"; done'
+    forge = f'for file in $STATE/runs/*/session.log; do {words} >> "$file"; done'
     assert workspace.work(workspace.agent(f"{forge}; {SUCCESS}")).code == 0
     screen.start(workspace, "follow")
     assert screen.finish() == 0
@@ -109,7 +109,7 @@ def test_follow_strips_control_codes_that_an_agent_wrote_into_the_session_log(
 
 @pytest.mark.real
 def test_follow_reports_a_missing_session_log(workspace: Workspace, rooda: Rooda) -> None:
-    assert workspace.work(workspace.agent(f"{SUCCESS}; rm -rf .rooda/runs; sleep 0.1")).code == 0
+    assert workspace.work(workspace.agent(f"{SUCCESS}; rm -rf $STATE/runs; sleep 0.1")).code == 0
     for path in (workspace.state / "runs").glob("*/session.log"):
         path.unlink()
     refused(rooda("follow"), "has no session log")

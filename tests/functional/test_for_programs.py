@@ -59,9 +59,9 @@ def test_the_record_of_a_run_can_be_apart_from_its_work_tree(
     assert done.code == 2, done.err
     assert not (state_of(tree.path)).exists()
     assert git(tree, "status", "--porcelain") == ""
-    (row,) = RecordReader(state_of(apart)).runs()
+    (row,) = RecordReader(StateFolder(apart)).runs()
     assert row.workspace == str(tree.path)
-    (one,) = RecordReader(state_of(apart)).iterations(row.run)
+    (one,) = RecordReader(StateFolder(apart)).iterations(row.run)
     assert one.commit is not None
     assert one.lines is not None
     assert one.lines.files == 1
@@ -102,9 +102,10 @@ def test_two_runs_in_one_work_tree_exclude_each_other_wherever_their_records_are
         refused(second, "another run is at work in", f"work, pid {first.process.pid} on ")
     # What the user says in the work tree comes to the run.
     assert tree.rooda("tell", "mind the gap").code == 0
-    assert [note.text for note in waiting_notes(state_of(apart))] == ["mind the gap"]
+    assert [note.text for note in waiting_notes(StateFolder(apart))] == ["mind the gap"]
     # Nor do two work trees share one record at the same time.
-    refused(work(tree.sibling("two"), "true", "--record", str(apart)), "another run is at work in")
+    other_tree = work(tree.sibling("two"), "true", "--record", str(apart))
+    refused(other_tree, f"another run uses {apart}, the state folder", "ROODA_STATE_HOME")
     assert work(tree.sibling("three"), "true", "-n", "1", "--record", other).code == 2
     assert tree.rooda("stop", "--now").code == 0
     assert first.finish().code == 130
@@ -117,8 +118,9 @@ def test_a_place_that_is_no_good_for_a_record_is_one_clear_error(
     file = tmp_path / "file"
     file.touch()
     for place, words in (
+        (tree.path, "a part of the work tree"),
         (tree.path / "sub", "a part of the work tree"),
-        (tmp_path / "x" / ".rooda" / "runs" / "y", "inside of the .rooda of a run"),
+        (tree.path / ".git/sub", "a part of the work tree"),
         (file, "which is not a folder"),
         (file / "below", "can't be created for the record"),
     ):
@@ -134,7 +136,7 @@ def test_an_agent_can_not_put_an_option_for_programs_into_the_recorded_flags(
     tree: Workspace, apart: Path
 ) -> None:
     assert work(tree, "true", "-n", "1", "--record", str(apart)).code == 2
-    database = state_of(apart) / "rooda.db"
+    database = StateFolder(apart) / "rooda.db"
     with sqlite3.connect(database) as connection:
         add = """replace(data, '"--ai-cmd",', '"--record","/x"],["--ai-cmd",')"""
         connection.execute(f"UPDATE runs SET data = {add}")
@@ -255,7 +257,7 @@ def test_a_command_in_place_of_the_agent_tells_its_output_and_its_code(
     done = work(tree, "no-such-agent", *words, "--only-run", "echo $GREETING; pwd; exit 7")
     assert (done.code, done.out) == (7, f"hello\n{tree.path}\n"), done.err
     assert not (state_of(tree.path)).exists()
-    assert not list(RecordReader(state_of(apart)).runs())
+    assert not list(RecordReader(StateFolder(apart)).runs())
 
 
 @pytest.mark.real

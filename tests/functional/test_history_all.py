@@ -59,7 +59,7 @@ def test_a_record_that_can_not_be_read_is_named_and_the_others_are_shown(
     shop = workspace.sibling("shop")
     for one in (workspace, shop):
         assert one.work(one.agent(SUCCESS)).code == 0
-    shop.path.joinpath(".rooda/rooda.db").write_bytes(b"no database" * 1000)
+    shop.state.joinpath("rooda.db").write_bytes(b"no database" * 1000)
     done = workspace.rooda("history", "--all", "--json")
     assert done.code == 0
     assert f"Warning: the record of {shop.path} can't be read: " in done.err

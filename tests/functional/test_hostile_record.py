@@ -19,7 +19,7 @@ from support.workspace import Workspace
 
 pytestmark = pytest.mark.real
 
-DATABASE = ".rooda/rooda.db"
+DATABASE = "$STATE/rooda.db"
 GARBAGE = "head -c 5000 /dev/urandom >"
 REWRITTEN = r"`\.rooda/rooda\.db` .* during the run.*: rooda wrote it again"
 DROP = f"""
@@ -35,36 +35,36 @@ COMMIT = "date +%N > kept.txt; git commit -qam"
 # Each name is the id of a case. Its value is the command of the agent, and a pattern of the warning
 # that rooda must log, if any.
 ATTACKS_ON_THE_RECORD = {
-    "deletes the folder": ("rm -rf .rooda", REWRITTEN),
+    "deletes the folder": ("rm -rf $STATE", REWRITTEN),
     "deletes the database": (f"rm -f {DATABASE}*", REWRITTEN),
     "deletes the WAL of the database": (f"rm -f {DATABASE}-wal", REWRITTEN),
     "deletes the shared memory of the database": (f"rm -f {DATABASE}-shm", REWRITTEN),
-    "deletes the transcripts": ("rm -rf .rooda/runs", ""),
-    "deletes the shadow repository": ("rm -rf .rooda/git", ""),
+    "deletes the transcripts": ("rm -rf $STATE/runs", ""),
+    "deletes the shadow repository": ("rm -rf $STATE/git", ""),
     "writes garbage into the database": (f"{GARBAGE} {DATABASE}", ""),
     "writes garbage into the WAL": (f"{GARBAGE} {DATABASE}-wal", ""),
     "writes garbage into the shared memory": (f"{GARBAGE} {DATABASE}-shm", ""),
     "truncates the database": (f": > {DATABASE}", ""),
     "truncates the shared memory": (f": > {DATABASE}-shm", ""),
-    "writes garbage into the shadow's index": (f"{GARBAGE} .rooda/git/index", ""),
-    "writes garbage into the shadow's head": (f"{GARBAGE} .rooda/git/HEAD", ""),
-    "writes garbage into the shadow's config": (f"{GARBAGE} .rooda/git/config", ""),
-    "writes garbage into run.json": (f"{GARBAGE} .rooda/run.json", ""),
+    "writes garbage into the shadow's index": (f"{GARBAGE} $STATE/git/index", ""),
+    "writes garbage into the shadow's head": (f"{GARBAGE} $STATE/git/HEAD", ""),
+    "writes garbage into the shadow's config": (f"{GARBAGE} $STATE/git/config", ""),
+    "writes garbage into run.json": (f"{GARBAGE} $STATE/run.json", ""),
     # The loop is needed because rooda recreates the folder when it writes run.json at the agent's
     # start.
     "makes the folder a link": (
-        "mv .rooda ../moved; while ! ln -sT ../moved .rooda 2>/dev/null; do rm -rf .rooda; done",
+        "mv $STATE ../moved; while ! ln -sT ../moved $STATE 2>/dev/null; do rm -rf $STATE; done",
         r"symbolic link",
     ),
     "makes the database a link": (f"rm {DATABASE}; ln -s ../kept.txt {DATABASE}", REWRITTEN),
     "makes the database a pipe": (f"rm {DATABASE}; mkfifo {DATABASE}", REWRITTEN),
     "makes the database a folder": (f"rm {DATABASE}; mkdir {DATABASE}", REWRITTEN),
     "makes the WAL a pipe": (f"rm -f {DATABASE}-wal; mkfifo {DATABASE}-wal", REWRITTEN),
-    "makes the shadow a link": ("mv .rooda/git ../moved; ln -s ../../moved .rooda/git", ""),
-    "makes the shadow a pipe": ("rm -rf .rooda/git; mkfifo .rooda/git", ""),
-    "makes the shadow a file": ("rm -rf .rooda/git; echo x > .rooda/git", ""),
-    "makes the transcripts a pipe": ("rm -rf .rooda/runs; mkfifo .rooda/runs", ""),
-    "makes the transcripts a link": ("mv .rooda/runs ../moved; ln -s ../../moved .rooda/runs", ""),
+    "makes the shadow a link": ("mv $STATE/git ../moved; ln -s ../../moved $STATE/git", ""),
+    "makes the shadow a pipe": ("rm -rf $STATE/git; mkfifo $STATE/git", ""),
+    "makes the shadow a file": ("rm -rf $STATE/git; echo x > $STATE/git", ""),
+    "makes the transcripts a pipe": ("rm -rf $STATE/runs; mkfifo $STATE/runs", ""),
+    "makes the transcripts a link": ("mv $STATE/runs ../moved; ln -s ../../moved $STATE/runs", ""),
     "drops the tables": (
         f'{sys.executable} -S -c "{DROP}"',
         REWRITTEN,
@@ -298,7 +298,7 @@ def test_invalid_saved_state_does_not_crash_a_resume(repo: Workspace) -> None:
 
 
 @pytest.mark.real(rows=1)
-@pytest.mark.parametrize("what", [".rooda", DATABASE])
+@pytest.mark.parametrize("what", ["$STATE", DATABASE])
 def test_removed_permissions_do_not_stop_the_run(
     repo: Workspace, rooda: Rooda, nursery: Nursery, what: str
 ) -> None:
@@ -317,7 +317,7 @@ def test_full_disk_is_reported_and_the_record_is_complete_once_there_is_space(
     count = f"n=$(($(cat {starts} 2>/dev/null || echo 0) + 1)); echo $n > {starts}"
     command = repo.agent(f"{count}; case $n in {cases} esac; true")
     before = small_disk(repo, "16m")
-    keep = f'"$@"; code=$?; cp -a .rooda {repo.home}/record; exit $code'
+    keep = f'"$@"; code=$?; cp -a $STATE {repo.home}/record; exit $code'
     running = nursery.start(
         repo, "work", "--ai-cmd", command, before=(*before, "sh", "-c", keep, "sh")
     )
@@ -335,7 +335,7 @@ def test_agent_that_corrupts_the_record_in_each_iteration_changes_no_outcome(
     repo: Workspace, rooda: Rooda
 ) -> None:
     wrecks = [
-        "rm -rf .rooda",
+        "rm -rf $STATE",
         *(attack for attack, _ in ATTACKS_ON_THE_RECORD.values() if "ln -s" not in attack),
     ]
     command = repo.agents(*(f"{{ {attack}; }} 2>/dev/null; exit 0" for attack in wrecks), SUCCESS)

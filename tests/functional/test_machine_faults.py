@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark.structures import ParameterSet
 
+from rooda.workspace.state_folder import make_state_folder
 from support.children import Nursery, until
 from support.faults import (
     Stranger,
@@ -47,9 +48,9 @@ CAPTURES = pytest.mark.parametrize("capture", ["file", *rarely("pipe")])
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 READ_THEN_SUCCESS = f'cat > "$home/got"; {SUCCESS}'
 # rooda writes the note of the run while the agent starts: it would undo any earlier damage.
-NOTED = 'while ! grep -q "\\[$$," .rooda/run.json; do sleep 0.01; done'
+NOTED = 'while ! grep -q "\\[$$," $STATE/run.json; do sleep 0.01; done'
 # The folder of the first iteration, and that of the next one.
-KEPT, NEXT = (f".rooda/runs/$ROODA_RUN/{iteration}" for iteration in (1, 2))
+KEPT, NEXT = (f"$STATE/runs/$ROODA_RUN/{iteration}" for iteration in (1, 2))
 FILL = "cat /dev/zero > big 2>/dev/null || :"
 
 
@@ -104,7 +105,7 @@ def test_state_folder_deleted_during_an_iteration_does_no_harm(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
     """The next iteration works, and later output counts."""
-    delete = f"{NOTED}; rm -rf .rooda"
+    delete = f"{NOTED}; rm -rf $STATE"
     agent = agent_by_turns(
         workspace, f"{delete}; echo said", f'cat > "$home/got"; {delete}; {SUCCESS}'
     )
@@ -117,11 +118,11 @@ def test_state_folder_deleted_during_an_iteration_does_no_harm(
 
 OTHER = "mkdir other && echo mine > other/run.json && echo mine > other/prompt.md"
 IN_THE_WAY = {
-    "file": "echo mine > .rooda",
-    "dangling link": "ln -s nowhere .rooda",
-    "link to a folder": f"{OTHER} && ln -s other .rooda",
-    "link to itself": "ln -s .rooda .rooda",
-    "FIFO": "mkfifo .rooda",
+    "file": "echo mine > $STATE",
+    "dangling link": "ln -s nowhere $STATE",
+    "link to a folder": f"{OTHER} && ln -s other $STATE",
+    "link to itself": "ln -s $STATE $STATE",
+    "FIFO": "mkfifo $STATE",
 }
 
 
@@ -131,7 +132,7 @@ IN_THE_WAY = {
 def test_other_file_in_place_of_the_state_folder_is_a_warning(
     workspace: Workspace, nursery: Nursery, thing: str, capture: str
 ) -> None:
-    damage = f"{NOTED}; rm -rf .rooda; {IN_THE_WAY[thing]}; echo said"
+    damage = f"{NOTED}; rm -rf $STATE; {IN_THE_WAY[thing]}; echo said"
     agent = agent_by_turns(workspace, damage, READ_THEN_SUCCESS)
     done = work(nursery, workspace, agent, "--capture", capture)
     check(done, workspace, 0)
@@ -151,8 +152,8 @@ def test_other_file_in_place_of_the_state_folder_is_a_warning(
 @pytest.mark.parametrize(
     "damage",
     [
-        "chmod 000 .rooda",
-        *rarely("chmod 500 .rooda/runs/$ROODA_RUN", "chmod 500 .rooda", "chmod 500 ."),
+        "chmod 000 $STATE",
+        *rarely("chmod 500 $STATE/runs/$ROODA_RUN", "chmod 500 $STATE", "chmod 500 ."),
     ],
 )
 def test_state_folder_without_permissions_is_a_warning_at_most(
@@ -167,7 +168,7 @@ def test_state_folder_without_permissions_is_a_warning_at_most(
         workspace.kept().parent.chmod(0o700)
     check(done, workspace, 0)
     assert got_its_prompt(workspace)
-    if damage not in ("chmod 500 .rooda", "chmod 500 ."):  # the run's own folder stays writable
+    if damage not in ("chmod 500 $STATE", "chmod 500 ."):  # the run's own folder stays writable
         assert "WARN: The state folder can't be written; a temporary file" in done.err
         assert "Permission denied" in done.err
 
@@ -198,19 +199,19 @@ def replace_file(name: str, make: str) -> str:
 
 
 DAMAGES = {
-    "FIFO for the next note": "mkfifo .rooda/run.new",
-    "link for the next note": "ln -s ../mine.txt .rooda/run.new",
-    "link for the ignore file": "rm .rooda/.gitignore; ln -s ../new.txt .rooda/.gitignore",
+    "FIFO for the next note": "mkfifo $STATE/run.new",
+    "link for the next note": "ln -s ../mine.txt $STATE/run.new",
+    "link for the ignore file": "rm $STATE/.gitignore; ln -s ../new.txt $STATE/.gitignore",
     "empty transcript": f": > {KEPT}/stdout.log",
     "folder for a transcript": replace_file("stdout.log", "mkdir"),
     "link for the next folder": f"mkdir other; ln -s ../../../other {NEXT}",
 }
 MORE_DAMAGES = {
-    "garbage in the note": "head -c 99999 /dev/urandom > .rooda/run.json",
-    "other JSON in the note": "echo '{\"run\": [[]]}' > .rooda/run.json",
-    "FIFO for the note": "rm .rooda/run.json; mkfifo .rooda/run.json",
-    "folder for the note": "rm .rooda/run.json; mkdir -p .rooda/run.json/x",
-    "folder for the next note": "mkdir -p .rooda/run.new/x",
+    "garbage in the note": "head -c 99999 /dev/urandom > $STATE/run.json",
+    "other JSON in the note": "echo '{\"run\": [[]]}' > $STATE/run.json",
+    "FIFO for the note": "rm $STATE/run.json; mkfifo $STATE/run.json",
+    "folder for the note": "rm $STATE/run.json; mkdir -p $STATE/run.json/x",
+    "folder for the next note": "mkdir -p $STATE/run.new/x",
     "link for the prompt": replace_file("prompt.md", "ln -s ../../../../mine.txt"),
     "folder for the prompt": replace_file("prompt.md", "mkdir"),
     "more in the transcript": f"echo more >> {KEPT}/stdout.log",
@@ -219,8 +220,8 @@ MORE_DAMAGES = {
     "link for a transcript": replace_file("stderr.log", "ln -s ../../../../mine.txt"),
     "file for the next folder": f"echo > {NEXT}",
     "FIFO for the next folder": f"mkfifo {NEXT}",
-    "link for the runs": "mkdir other; rm -r .rooda/runs; ln -s ../other .rooda/runs",
-    "file for the runs": "rm -r .rooda/runs; echo > .rooda/runs",
+    "link for the runs": "mkdir other; rm -r $STATE/runs; ln -s ../other $STATE/runs",
+    "file for the runs": "rm -r $STATE/runs; echo > $STATE/runs",
 }
 
 
@@ -259,7 +260,7 @@ def test_damage_by_the_agent_to_the_state_folder_changes_nothing(
 def test_other_files_in_the_state_folder_do_not_block_a_start(
     workspace: Workspace, nursery: Nursery, file: str, make: Callable[[Path], None]
 ) -> None:
-    (workspace.state).mkdir()
+    make_state_folder(workspace.state)
     make(workspace.state / file)
     check(work(nursery, workspace, agent_by_turns(workspace, READ_THEN_SUCCESS)), workspace, 0)
     assert got_its_prompt(workspace)
@@ -437,7 +438,7 @@ def test_full_disk_at_the_start_is_reported(
 def test_start_on_a_full_disk_leaves_no_incomplete_state_folder(
     workspace: Workspace, nursery: Nursery
 ) -> None:
-    agent = agent_by_turns(workspace, f'cp .rooda/.gitignore "$home/ignored"; {SUCCESS}')
+    agent = agent_by_turns(workspace, f'cp $STATE/.gitignore "$home/ignored"; {SUCCESS}')
     start = f"{shlex.quote(str(ROODA))} work --ai-cmd true 2>/dev/null"
     done = on_a_small_disk(nursery, workspace, agent, then=f"{FILL}; {start}; rm big")
     check(done, workspace, 0)
@@ -475,7 +476,7 @@ def test_next_iteration_works_after_the_agent_filled_its_disk(
 def test_next_iteration_works_without_space_for_a_state_folder(
     workspace: Workspace, nursery: Nursery, capture: str, temporary: str
 ) -> None:
-    agent = agent_by_turns(workspace, f"{NOTED}; rm -rf .rooda; {FILL}; exit 0", READ_THEN_SUCCESS)
+    agent = agent_by_turns(workspace, f"{NOTED}; rm -rf $STATE; {FILL}; exit 0", READ_THEN_SUCCESS)
     args = ("--capture", capture, "-n", "2")
     done = on_a_small_disk(nursery, workspace, agent, *args, temporary=temporary)
     check(done, workspace, 0)
@@ -490,8 +491,8 @@ def test_next_iteration_works_without_space_for_a_state_folder(
 def test_disk_with_free_space_again_is_used_again(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
-    copy = f'cp .rooda/runs/$ROODA_RUN/3/prompt.md "$home/got"; {SUCCESS}'
-    agent = agent_by_turns(workspace, f"{NOTED}; rm -rf .rooda; {FILL}; exit 0", "rm big", copy)
+    copy = f'cp $STATE/runs/$ROODA_RUN/3/prompt.md "$home/got"; {SUCCESS}'
+    agent = agent_by_turns(workspace, f"{NOTED}; rm -rf $STATE; {FILL}; exit 0", "rm big", copy)
     done = on_a_small_disk(nursery, workspace, agent, "--capture", capture)
     check(done, workspace, 0)
     assert turns(workspace) == 3

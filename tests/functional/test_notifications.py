@@ -40,7 +40,7 @@ def tells(workspace: Workspace, *urls: str, on: str = "[end]") -> None:
 
 def log_of(workspace: Workspace) -> list[str]:
     """The results in the log of the run, without their times."""
-    [path] = workspace.path.glob(".rooda/runs/*/notify.log")
+    [path] = workspace.state.glob("runs/*/notify.log")
     assert path.stat().st_mode & 0o777 == 0o600
     return [line.partition(" ")[2] for line in path.read_text().splitlines()]
 
@@ -99,7 +99,7 @@ def test_addresses_are_in_no_output_no_record_of_the_settings_and_no_environment
     for done in shown:
         assert SECRET not in done.out + done.err
     assert SECRET not in workspace.path.joinpath("seen").read_text()
-    for path in workspace.path.glob(".rooda/**/*"):
+    for path in workspace.state.glob("**/*"):
         assert path.is_dir() or SECRET.encode() not in path.read_bytes(), path
 
 
@@ -143,7 +143,7 @@ def test_a_message_that_is_refused_is_a_warning_and_other_services_get_theirs(
     with Service(500) as refusing:
         tells(workspace, refusing.url, service.url, on="[failure, end]")
         log = (
-            "! test -e go || ! while ! grep -q failed .rooda/runs/*/notify.log; do sleep 0.02; done"
+            "! test -e go || ! while ! grep -q failed $STATE/runs/*/notify.log; do sleep 0.02; done"
         )
         command = workspace.agent(f"{log}; test -e go && {SUCCESS}; touch go; exit 1")
         done = workspace.work(command)
@@ -216,7 +216,7 @@ def test_a_program_that_takes_a_run_step_by_step_tells_its_user_itself(
 ) -> None:
     tells(workspace, service.url, on="[end, failure]")
     assert workspace.work(workspace.agent("exit 1"), "--pause-after", "1").code == 0
-    assert not list(workspace.path.glob(".rooda/runs/*/notify.log"))
+    assert not list(workspace.state.glob("runs/*/notify.log"))
     assert service.got == []
 
 

@@ -192,7 +192,7 @@ def test_files_come_back_without_a_repository_and_without_git_of_the_user(
     workspace.write("spec.md", "spec\n")
     workspace.config(f"loop:\n  protect: [spec.md, rooda-config.yml]\n{PROCEDURE}")
     before = (workspace.path / "rooda-config.yml").read_text()
-    agent = "sh -c 'rm -rf .git .rooda spec.md rooda-config.yml; mkdir spec.md'"
+    agent = "sh -c 'rm -rf .git $STATE spec.md rooda-config.yml; mkdir spec.md'"
     done = workspace.work(agent, "-n", "2")
     assert done.code == 2
     assert (workspace.path / "spec.md").read_text() == "spec\n"

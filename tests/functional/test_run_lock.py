@@ -25,6 +25,7 @@ from rooda.process.leftovers import start_time
 from rooda.text.event import Event
 from rooda.workspace.lock import Lock, LockHeldError
 from rooda.workspace.lock_note import LockNote, here, read_note
+from rooda.workspace.state_folder import make_state_folder
 from rooda.workspace.work_tree import work_tree
 from support.children import Nursery, until
 from support.finished import Finished
@@ -36,7 +37,7 @@ HANGS = "echo $$ > agent.pid; exec sleep 60"
 DONE = "echo '<promise>SUCCESS</promise>'"
 WAITS = f"echo $$ > agent.pid; while ! test -e go; do sleep 0.02; done; {DONE}"
 # rooda writes the note while the agent starts: it would undo any earlier damage by the agent.
-NOTED = "while ! grep -q $$ .rooda/run.json; do sleep 0.01; done"
+NOTED = "while ! grep -q $$ $STATE/run.json; do sleep 0.01; done"
 BROKEN = re.compile(r"Traceback|Internal error")
 
 
@@ -205,9 +206,9 @@ def test_commands_that_start_no_run_are_not_refused(workspace: Workspace, nurser
 @pytest.mark.parametrize(
     "damage",
     [
-        pytest.param("rm -rf .rooda", id="deleted"),
+        pytest.param("rm -rf $STATE", id="deleted"),
         pytest.param(
-            "rm -f .rooda/run.json; mkdir .rooda/run.json", id="replaced", marks=pytest.mark.long
+            "rm -f $STATE/run.json; mkdir $STATE/run.json", id="replaced", marks=pytest.mark.long
         ),
     ],
 )
@@ -228,7 +229,7 @@ def test_lock_survives_damage_to_the_note(
 def test_note_is_written_again_in_the_next_iteration(
     workspace: Workspace, nursery: Nursery
 ) -> None:
-    command = workspace.agents(f"{NOTED}; rm -rf .rooda", f"{NOTED}; {HANGS}")
+    command = workspace.agents(f"{NOTED}; rm -rf $STATE", f"{NOTED}; {HANGS}")
     running = nursery.start(workspace, "work", "--ai-cmd", command)
     wait_for(workspace.path / "agent.pid")
     refusal = second(workspace)
@@ -354,7 +355,8 @@ def start_events(workspace: Workspace) -> list[Event]:
     values = {KEEP_PROCESSES: ()}
     names = ("workspace", "root", "working_dir", "started_in")
     folders = dict.fromkeys(names, workspace.path)
-    plan = SimpleNamespace(**folders, procedure="work", values=values, environ={}, project=None)
+    more = {"values": values, "environ": {}, "state": workspace.state}
+    plan = SimpleNamespace(**folders, **more, procedure="work")
     events: list[Event] = []
     with hold_run_lock(cast("Plan", plan)) as lock:
         lock.clear_what_is_left(events.append)
@@ -374,7 +376,7 @@ def bystander(nursery: Nursery) -> Iterator[tuple[int, float]]:
 
 
 def write_note(workspace: Workspace, note: object) -> Path:
-    return workspace.write(".rooda/run.json", json.dumps(note))
+    return workspace.write(f"{workspace.state}/run.json", json.dumps(note))
 
 
 @pytest.mark.real
@@ -397,7 +399,7 @@ def test_agent_of_a_killed_run_that_made_its_folder_a_repository_is_stopped(
     write_note(workspace, note_of(workspace, agents=[bystander]))
     nested = folder_of(workspace, workspace.path / "nested")
     nested.write(".git/HEAD", "ref: refs/heads/main\n")
-    nested.write(".rooda/rooda.db", "")
+    nested.write(f"{nested.state}/rooda.db", "")
     assert len(start_events(nested)) == 1
     assert not alive(bystander[0])
 
@@ -481,7 +483,7 @@ def test_invalid_pid_in_a_note_gives_no_dangerous_advice(workspace: Workspace, p
 
 @pytest.mark.parametrize("kind", GARBAGE)
 def test_garbage_in_the_note_is_ignored(workspace: Workspace, kind: str) -> None:
-    workspace.write(".rooda/run.json", GARBAGE[kind])
+    workspace.write(f"{workspace.state}/run.json", GARBAGE[kind])
     assert read_note(workspace.state) is None
     assert start_events(workspace) == []
 
@@ -491,7 +493,7 @@ def test_second_start_is_refused_despite_garbage_in_the_note(
     workspace: Workspace, kind: str
 ) -> None:
     lock = Lock(workspace.path, state=workspace.state)
-    workspace.write(".rooda/run.json", GARBAGE[kind])
+    workspace.write(f"{workspace.state}/run.json", GARBAGE[kind])
     with pytest.raises(InvalidInput):
         start_events(workspace)
     lock.close()
@@ -500,7 +502,7 @@ def test_second_start_is_refused_despite_garbage_in_the_note(
 @pytest.mark.real
 def test_run_starts_despite_garbage_in_the_note(workspace: Workspace, nursery: Nursery) -> None:
     assert nursery.folder.is_dir()
-    workspace.write(".rooda/run.json", GARBAGE["huge"])
+    workspace.write(f"{workspace.state}/run.json", GARBAGE["huge"])
     done = second(workspace)
     assert done.code == 0
     assert not BROKEN.search(done.err)
@@ -585,7 +587,7 @@ def test_other_file_in_place_of_the_note_does_no_harm(
     workspace: Workspace, make: Callable[[Path], None], name: str
 ) -> None:
     precious = workspace.write("precious", "do not touch\n")
-    (workspace.state).mkdir()
+    make_state_folder(workspace.state)
     make(workspace.state / name)
     assert start_events(workspace) == []
     assert precious.read_text() == "do not touch\n"
@@ -596,7 +598,7 @@ def test_other_file_in_place_of_the_note_does_no_harm(
 def test_fifo_in_place_of_the_note_does_not_block_a_start(
     workspace: Workspace, nursery: Nursery, name: str
 ) -> None:
-    (workspace.state).mkdir()
+    make_state_folder(workspace.state)
     os.mkfifo(workspace.state / name)
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(DONE))
     assert running.finish(timeout=20).code == 0
@@ -606,7 +608,7 @@ def test_fifo_in_place_of_the_note_does_not_block_a_start(
 def test_fifo_in_place_of_the_note_does_not_block_a_refused_start(
     workspace: Workspace, nursery: Nursery
 ) -> None:
-    replaced = "rm -f .rooda/run.json; mkfifo .rooda/run.json"
+    replaced = "rm -f $STATE/run.json; mkfifo $STATE/run.json"
     running_run(workspace, nursery, f"{NOTED}; {replaced}; {HANGS}")
     refusal = nursery.start(workspace, "work", "--ai-cmd", "true").finish(timeout=20)
     assert refusal.code == 1

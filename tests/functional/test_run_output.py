@@ -524,7 +524,7 @@ def test_state_folder_is_private_and_ignored_by_git(workspace: Workspace) -> Non
 
 @pytest.mark.long
 def test_agent_that_deletes_the_state_folder_does_not_stop_the_run(workspace: Workspace) -> None:
-    agent = workspace.agents("rm -rf .rooda", "rm -rf .rooda", "cat >/dev/null; " + SUCCESS)
+    agent = workspace.agents("rm -rf $STATE", "rm -rf $STATE", "cat >/dev/null; " + SUCCESS)
     done = workspace.work(agent, "-n", "5")
     assert (done.code, workspace.starts) == (0, 3)
     assert (workspace.state).is_dir()

@@ -276,7 +276,7 @@ def test_success_counts_although_the_warden_is_killed_afterwards(workspace: Work
 @pytest.mark.long
 def test_folder_in_place_of_the_ignore_file_leaks_no_descriptors(workspace: Workspace) -> None:
     count = "ls /proc/$(cat rooda.pid)/fd | wc -l >> counts"
-    agent = workspace.agent(f"rm -rf .rooda/.gitignore; mkdir .rooda/.gitignore; {count}")
+    agent = workspace.agent(f"rm -rf $STATE/.gitignore; mkdir $STATE/.gitignore; {count}")
     workspace.config(PROCEDURE)
     done = run_shell(workspace, f"echo $$ > rooda.pid; exec rooda work --ai-cmd {agent} -n 10")
     assert done.returncode == 2, done.stderr

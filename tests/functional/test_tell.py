@@ -102,7 +102,7 @@ def test_ralph_reads_the_note_at_the_end_of_its_prompt(workspace: Workspace) -> 
 def test_note_told_during_an_iteration_survives_an_agent_that_deletes_the_state_folder(
     workspace: Workspace, nursery: Nursery
 ) -> None:
-    command = workspace.agents(f"{WAITS}; rm -rf .rooda", f"{WAITS_AGAIN}; {SUCCESS}")
+    command = workspace.agents(f"{WAITS}; rm -rf $STATE", f"{WAITS_AGAIN}; {SUCCESS}")
     running = nursery.start(workspace, "work", "--ai-cmd", command)
     nursery.pid("agent")
     run = json.loads(wait_for(workspace.state / "run.json"))
@@ -199,7 +199,9 @@ def test_wrong_notes_are_refused(workspace: Workspace, rooda: Rooda) -> None:
     refused(rooda("tell", "--clear", "2"), "'2' is not the number of a note: there is 1")
     refused(rooda("tell", "--clear", "0"), "'0'")
     assert rooda("tell", "--clear").out == "Deleted 1 note.\n"
-    workspace.write(".rooda/notes/draft-1000000000000000000-00000000.md", "of a killed command")
+    workspace.write(
+        f"{workspace.state}/notes/draft-1000000000000000000-00000000.md", "of a killed command"
+    )
     assert rooda("tell", "--clear").out == "Deleted 0 notes.\n"
     assert [*notes(workspace).iterdir()] == []
 

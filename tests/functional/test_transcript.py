@@ -532,7 +532,7 @@ def test_program_that_truncates_and_floods_again_stays_within_the_limit(studio: 
 @pytest.mark.real
 @BOTH_CAPTURES
 def test_deleted_transcript_is_still_followed(studio: Studio, capture: Capture) -> None:
-    body = f"echo before; {waits_for(1)}; rm -r .rooda; echo after; {waits_for(2)}; echo end"
+    body = f"echo before; {waits_for(1)}; rm -r $STATE; echo after; {waits_for(2)}; echo end"
     result = studio.sh(body, capture, acknowledge(studio))
     assert result.exit == Exited(0)
     assert studio.output("stdout") == result.stdout.tail == b"before\nafter\nend\n"
@@ -544,7 +544,7 @@ def test_deleted_transcript_is_still_followed(studio: Studio, capture: Capture) 
 def test_promise_counts_although_the_transcript_was_deleted(
     workspace: Workspace, nursery: Nursery, capture: Capture
 ) -> None:
-    agent = workspace.agent(f"rm -rf .rooda; {SUCCESS}")
+    agent = workspace.agent(f"rm -rf $STATE; {SUCCESS}")
     done = nursery.start(workspace, "work", "--ai-cmd", agent, "--capture", capture).finish()
     assert done.code == 0, done.err
 

@@ -62,7 +62,7 @@ def test_failing_check_overrides_success_and_its_output_is_in_the_next_prompt(
 def test_words_that_a_tool_forges_in_the_output_file_do_not_override_the_check(
     work: GitWork,
 ) -> None:
-    agent = work.agents(f"{SUCCESS} >> .rooda/runs/$ROODA_RUN/1/stdout.log")
+    agent = work.agents(f"{SUCCESS} >> $STATE/runs/$ROODA_RUN/1/stdout.log")
     flags = ("-n", "1", "--capture", "file")
     assert work.work(agent, *flags).code == 0, "the docs say that this is possible"
     done = work.work(agent, *flags, "--verify", "exit 1")

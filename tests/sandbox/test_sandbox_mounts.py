@@ -10,6 +10,7 @@ import pytest
 from rooda.agents.containment import SandboxNeeds
 from rooda.sandbox.sandbox import Sandbox
 from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind
+from rooda.workspace.state_folder import make_state_folder
 from support.gitrepo import git
 from support.sandboxes import Inside, require_bwrap
 from support.states import state_of
@@ -88,7 +89,7 @@ def test_credentials_of_a_cli_are_writable_and_its_settings_read_only(inside: In
 def test_git_commits_inside_but_what_git_executes_is_read_only(inside: Inside) -> None:
     tree = inside.tree
     (tree / ".claude").mkdir()
-    (state_of(tree)).mkdir()
+    make_state_folder(state_of(tree))
     (state_of(tree) / "rooda.db").write_text("record")
     (tree / "rooda-config.yml").write_text("loop: {}\n")
     said = inside.sh(

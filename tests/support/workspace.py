@@ -114,7 +114,7 @@ class Workspace:
     @property
     def state(self) -> StateFolder:
         """The state folder of the work tree: rooda keeps the record there."""
-        return state_of(self.path, self.environ())
+        return state_of(self.path, self._own_environ())
 
     @property
     def _count(self) -> str:
@@ -136,13 +136,18 @@ class Workspace:
         return shlex.join([sys.executable, "-S", str(path)])
 
     def environ(self, env: Mapping[str, str | None] | None = None) -> dict[str, str]:
-        """The machine's environment without the variables that rooda reads."""
+        """The machine's environment without the variables that rooda reads.
+
+        For the scripts of agents, `$STATE` is the state folder.
+        """
         dropped = ("ROODA_", "XDG_", "CI", "GIT_", "NO_COLOR")
         base = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
-        states = {VARIABLE: os.environ[VARIABLE]} if VARIABLE in os.environ else {}
-        own = {"HOME": str(self.home), **states, **_NO_BUS, **_NO_FLOOR}
-        merged = {**base, **own, **self.env, **(env or {})}
+        merged = {**base, **self._own_environ(), "STATE": str(self.state), **(env or {})}
         return {name: value for name, value in merged.items() if value is not None}
+
+    def _own_environ(self) -> dict[str, str]:
+        states = {VARIABLE: os.environ[VARIABLE]} if VARIABLE in os.environ else {}
+        return {"HOME": str(self.home), **states, **_NO_BUS, **_NO_FLOOR, **self.env}
 
     def start(
         self, *args: str, env: Mapping[str, str | None] | None = None, stdin: str | None = None

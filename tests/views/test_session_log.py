@@ -227,7 +227,7 @@ def test_resumed_run_appends_to_the_same_log(workspace: Workspace, nursery: Nurs
 def test_session_log_that_an_agent_deletes_or_replaces_does_not_stop_the_run(
     workspace: Workspace, attack: str
 ) -> None:
-    command = workspace.agents(f"for f in .rooda/runs/*/session.log; do {attack}; done", SUCCESS)
+    command = workspace.agents(f"for f in $STATE/runs/*/session.log; do {attack}; done", SUCCESS)
     done = workspace.work(command)
     assert "Internal error" not in done.err, done.err
     assert done.code == 0
