@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from rooda.record.record_reader import RecordReader
+from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.user_notes import waiting_notes
 from support.children import Nursery, until
 from support.for_programs import WORKS, agent, work
@@ -85,9 +86,9 @@ def test_a_run_goes_on_in_another_work_tree_with_its_record(
     assert done.code == 2, done.err
     assert (clone.path / "work.txt").read_text() == "more\nmore\n"
     assert len(git(clone, "log", "--oneline").splitlines()) == 3
-    (row,) = RecordReader(state_of(moved)).runs()
+    (row,) = RecordReader(StateFolder(moved)).runs()
     assert row.workspace == str(clone.path)
-    assert [one.number for one in RecordReader(state_of(moved)).iterations(row.run)] == [1, 2]
+    assert [one.number for one in RecordReader(StateFolder(moved)).iterations(row.run)] == [1, 2]
 
 
 @pytest.mark.long

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rooda.record.record_reader import RecordReader
+from rooda.workspace.state_folder import StateFolder
 from support.for_programs import WORKS, agent, result_of, work
 from support.recorded import SUCCESS, git, refused, versioned
 from support.states import state_of
@@ -205,7 +206,7 @@ def test_a_run_goes_on_from_an_exported_record(
     done = tree.rooda(*resume, "--env", "KEY=other")
     assert done.code == 2, done.err
     assert (tree.path / "keys").read_text() == "s3cr3t-value\nother\n"
-    assert [one.number for one in RecordReader(state_of(apart)).iterations("api")] == [1, 2]
+    assert [one.number for one in RecordReader(StateFolder(apart)).iterations("api")] == [1, 2]
     again = tree.rooda("record", "export", "api", "--record", str(apart))
     assert json.loads(again.out)["run"][0] == "api"
     refused(tree.rooda("record", "import", str(tree.path / "kept.txt")), "this is no exported run")

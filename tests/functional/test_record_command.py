@@ -1,0 +1,199 @@
+"""`rooda record`: where records are, and how the user moves, deletes and imports them."""
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rooda.record.store import Store
+from rooda.workspace.lock import Lock
+from rooda.workspace.state_folder import StateFolder, make_state_folder
+from support.finished import Finished
+from support.gitwork import GitWork, git_work
+from support.record import RUN, a_run, an_iteration
+from support.recorded import refused
+from support.states import remember, state_of
+from support.workspace import Workspace
+
+DONE = "echo '<promise>SUCCESS</promise>'"
+
+
+def record(state: StateFolder, run: str = RUN) -> None:
+    with contextlib.closing(Store(state, print)) as store:
+        store.save(run=a_run(run, "success"), iteration=an_iteration(1, run=run))
+
+
+@pytest.fixture
+def repo(workspace: Workspace) -> Iterator[GitWork]:
+    """A work tree that is a repository."""
+    with git_work(workspace) as found:
+        yield found
+
+
+@pytest.fixture
+def recorded(workspace: Workspace) -> Workspace:
+    """A work tree with a record."""
+    record(workspace.state)
+    remember(workspace.path)
+    return workspace
+
+
+def command(workspace: Workspace, *words: str) -> Finished:
+    return workspace.inside("record", *words)
+
+
+# -- where, list -----------------------------------------------------------------------------
+
+
+def test_where_prints_the_state_folder_before_and_after_the_first_run(
+    workspace: Workspace,
+) -> None:
+    assert command(workspace, "where").out == f"{workspace.state}\n"
+    assert not workspace.state.exists()
+    record(workspace.state)
+    (workspace.path / "below").mkdir()
+    below = Workspace(workspace.path / "below", workspace.home)
+    assert command(below, "where").out == f"{workspace.state}\n"
+
+
+def test_where_without_a_state_home_is_one_error(workspace: Workspace) -> None:
+    done = workspace.rooda("record", "where", env={"ROODA_STATE_HOME": "states"})
+    refused(done, "ROODA_STATE_HOME is not an absolute path", "Set ROODA_STATE_HOME")
+
+
+def test_show_names_the_folder_with_the_files_of_a_run(recorded: Workspace) -> None:
+    assert f"Files    {recorded.state}/runs/{RUN}\n" in recorded.inside("show").out
+    assert f"{recorded.state}/runs/{RUN}/1\n" in recorded.inside("show", "1").out
+
+
+def test_list_names_each_tree_with_its_size_and_whether_it_is_gone(recorded: Workspace) -> None:
+    gone = recorded.sibling("gone").path
+    record(state_of(gone), "20200101-000000-abcdef")
+    remember(gone)
+    shutil.rmtree(gone)
+    lines = command(recorded, "list").out.splitlines()
+    assert len(lines) == 3
+    assert f"{gone} (folder is gone)" in lines[1]
+    assert str(recorded.path) in lines[2]
+    assert recorded.state.name in lines[2]
+    assert "kB" in lines[2]
+    assert "2025-03-01" in lines[2]
+
+
+def test_list_without_a_record_says_so(workspace: Workspace) -> None:
+    assert command(workspace, "list").err == "No work tree has a record yet.\n"
+
+
+# -- move ------------------------------------------------------------------------------------
+
+
+def test_move_gives_a_tree_the_record_of_another_path(recorded: Workspace) -> None:
+    """As after a move to another disk, which gives the folder another inode."""
+    new = recorded.sibling("new")
+    shutil.rmtree(recorded.path)
+    done = command(new, "move", "../work")
+    assert done.err == f"The record of {recorded.path} is that of {new.path} now.\n"
+    assert RUN in new.inside("history").out
+    assert not recorded.state.exists()
+    assert str(new.path) in command(new, "list").out
+
+
+def test_move_is_refused_where_it_would_mix_records(recorded: Workspace) -> None:
+    new = recorded.sibling("new")
+    refused(command(new, "move", "../nothing"), "there is no record of", "rooda record list")
+    refused(command(recorded, "move", "."), "has that record already")
+    lock = Lock(recorded.path, state=recorded.state)
+    refused(command(new, "move", "../work"), "a run is at work")
+    lock.close()
+    record(new.state, "20200101-000000-abcdef")
+    refused(command(new, "move", "../work"), "has a record of its own", "rooda record forget")
+    assert RUN in recorded.inside("history").out
+
+
+# -- forget ----------------------------------------------------------------------------------
+
+
+def test_forget_asks_and_without_a_terminal_needs_yes(recorded: Workspace) -> None:
+    refused(command(recorded, "forget"), "without a terminal, rooda can't ask", "--yes")
+    done = command(recorded, "forget", "--yes")
+    assert done.err == f"Deleted the record of {recorded.path}.\n"
+    assert not recorded.state.exists()
+    refused(command(recorded, "forget", "--yes"), "there is no record of")
+
+
+def test_forget_deletes_the_record_of_a_path_that_is_gone(recorded: Workspace) -> None:
+    other = recorded.sibling("other")
+    shutil.rmtree(recorded.path)
+    assert command(other, "forget", str(recorded.path), "--yes").code == 0
+    assert not recorded.state.exists()
+
+
+def test_forget_is_refused_while_a_run_is_at_work(recorded: Workspace) -> None:
+    lock = Lock(recorded.path, state=recorded.state)
+    refused(command(recorded, "forget", "--yes"), "a run is at work")
+    lock.close()
+    assert recorded.state.exists()
+
+
+# -- import ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", [".rooda", "."])
+def test_import_takes_a_record_of_version_0_1(workspace: Workspace, source: str) -> None:
+    record(StateFolder(workspace.path / ".rooda"))
+    assert "rooda record import .rooda" in workspace.inside("history").err
+    done = command(workspace, "import", source)
+    assert done.code == 0, done.err
+    assert f"It is in {workspace.state} now" in done.err
+    assert RUN in workspace.inside("history").out
+
+
+def test_import_of_another_folder_is_refused(workspace: Workspace) -> None:
+    done = command(workspace, "import", ".")
+    refused(done, "neither an exported run nor a record of rooda 0.1")
+
+
+# -- real runs -------------------------------------------------------------------------------
+
+
+@pytest.mark.real
+def test_run_writes_nothing_into_the_work_tree(repo: GitWork) -> None:
+    before = {path: path.read_bytes() for path in (repo.path / ".git").rglob("*.sample")}
+    status = repo.git("status", "--porcelain", "--ignored")
+    assert repo.work("true", "-n", "1").code == 2
+    assert repo.git("status", "--porcelain", "--ignored") == status
+    assert not (repo.path / ".rooda").exists()
+    assert all(path.read_bytes() == content for path, content in before.items())
+
+
+@pytest.mark.real
+def test_moved_tree_resumes_its_run(workspace: Workspace) -> None:
+    assert workspace.work("true", "-n", "1").code == 2
+    moved = Workspace(workspace.path.rename(workspace.path.parent / "moved"), workspace.home)
+    done = moved.rooda("resume", "-n", "2")
+    assert done.code == 2
+    assert f"was moved from {workspace.path}" in done.err
+    assert '"iteration_count": 2' in moved.rooda("show", "--json").out or "2" in done.err
+
+
+@pytest.mark.real
+def test_run_without_a_place_for_its_record_is_one_error(workspace: Workspace) -> None:
+    for value in (str(workspace.path / "states"), "states"):
+        done = workspace.work("true", "-n", "1", env={"ROODA_STATE_HOME": value})
+        refused(done, "ROODA_STATE_HOME")
+    done = workspace.work("true", "-n", "1", env={"ROODA_STATE_HOME": None, "HOME": None})
+    refused(done, "HOME is not set", "Set ROODA_STATE_HOME")
+
+
+@pytest.mark.real
+def test_two_trees_with_one_state_folder_do_not_run_at_once(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """As in two containers with the same path and a shared state home."""
+    make_state_folder(workspace.state)
+    lock = Lock(tmp_path, state=workspace.state)
+    done = workspace.work("true", "-n", "1")
+    lock.close()
+    refused(done, f"another run uses {workspace.state}", "ROODA_STATE_HOME")
