@@ -64,7 +64,7 @@ def test_where_without_a_state_home_is_one_error(workspace: Workspace) -> None:
 
 
 def test_show_names_the_folder_with_the_files_of_a_run(recorded: Workspace) -> None:
-    assert f"Files    {recorded.state}/runs/{RUN}\n" in recorded.inside("show").out
+    assert f"Folder   {recorded.state}/runs/{RUN}\n" in recorded.inside("show").out
     assert f"{recorded.state}/runs/{RUN}/1\n" in recorded.inside("show", "1").out
 
 

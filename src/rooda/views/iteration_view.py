@@ -39,7 +39,7 @@ def iteration_text(
     if any(change.action == "restore" for change in row.protected):
         pairs.append(("Replaced", f"{folder}/{REPLACED} has what rooda replaced"))
     if folder:
-        pairs.append(("Files", folder))
+        pairs.append(("Folder", folder))
     yield page.named(pairs)
     if one.told:
         yield page.title("Notes from the user in the prompt")

@@ -192,7 +192,7 @@ def _details(row: RunRow, folder: str) -> Iterator[tuple[str, str]]:
     for pruned in (row.pruned or ())[-_WAITS:]:
         yield "Pruned", _pruned(pruned)
     if folder:
-        yield "Files", folder
+        yield "Folder", folder
     yield from unreadable(row.unreadable)
 
 
