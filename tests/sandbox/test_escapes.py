@@ -12,7 +12,6 @@ from collections.abc import Callable
 import pytest
 
 from support.escape_world import ABSENT, FIXED, GUARDED, HARMLESS, SECRETS, TOOLCHAINS, World, world
-from support.states import state_of
 
 # These may return something, but nothing secret.
 LOOKS = ("environment of all processes", "command lines of all processes")
@@ -66,10 +65,10 @@ def check_looks_show_no_secret(after: World) -> None:
 
 
 def check_nothing_that_the_agent_wrote_contains_a_secret(after: World) -> None:
-    for path in after.tree.rglob("*"):
+    for path in (*after.tree.rglob("*"), *(after.state / "runs").rglob("*")):
         if path.is_file() and not path.is_symlink() and "outside" not in str(path.resolve()):
             content = path.read_bytes()
-            is_own = path.name in ("results-1.jsonl", "results-2.jsonl") or ".rooda" in path.parts
+            is_own = path.name.startswith("results-") or path.is_relative_to(after.state)
             if is_own:
                 held = re.sub(rb"rooda-[0-9a-f]{24}", b"", content)  # names that the test gave
                 assert after.token.encode() not in held, path
@@ -104,7 +103,7 @@ def check_hooks_and_verify_ran_inside_and_push_ran_without_hooks(after: World) -
 
 
 def check_planted_files_are_gone_and_in_the_record(after: World) -> None:
-    folder = next((state_of(after.tree) / "runs").iterdir()) / "1"
+    folder = next((after.state / "runs").iterdir()) / "1"
     kept = {
         str(path.relative_to(folder / "removed")).partition("-")[2]  # a number is before each name
         for path in (folder / "removed").rglob("*")
@@ -134,14 +133,14 @@ def check_record_and_views_name_what_was_found(after: World) -> None:
     }
     for view in ("show 1", "why 1"):
         assert ".gemini, .qwen" in after.sh(f"{rooda} {view}")
-    prompt = next((state_of(after.tree) / "runs").iterdir()) / "2/prompt.md"
+    prompt = next((after.state / "runs").iterdir()) / "2/prompt.md"
     assert "rooda removed these after the last iteration" in prompt.read_text()
 
 
 def check_private_home_is_for_the_user_alone(after: World) -> None:
-    homes = after.home / ".local/state/rooda/homes"
-    assert stat.S_IMODE(next(homes.iterdir()).stat().st_mode) == 0o700
-    planted = next(homes.iterdir()) / ".gitconfig"
+    home = after.state / "home"
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    planted = home / ".gitconfig"
     assert "fsmonitor" in planted.read_text(), "it acts inside only"
 
 

@@ -89,24 +89,31 @@ def test_credentials_of_a_cli_are_writable_and_its_settings_read_only(inside: In
 def test_git_commits_inside_but_what_git_executes_is_read_only(inside: Inside) -> None:
     tree = inside.tree
     (tree / ".claude").mkdir()
-    make_state_folder(state_of(tree))
-    (state_of(tree) / "rooda.db").write_text("record")
     (tree / "rooda-config.yml").write_text("loop: {}\n")
     said = inside.sh(
         """echo b > b.txt; git add -A; git commit -qm second; git log --format='%an <%ae> %s'
         git branch other; git worktree list | wc -l
         for file in .git/config .git/hooks/x .git/info/attributes .git/objects/info/alternates \\
-            .git/commondir rooda-config.yml .claude/settings.json .rooda/x; do
+            .git/commondir rooda-config.yml .claude/settings.json; do
             (echo x >> $file) 2>/dev/null && echo "wrote $file"
         done
-        for name in .git .git/objects .git/hooks .rooda .git/commondir rooda-config.yml; do
+        for name in .git .git/objects .git/hooks .git/commondir rooda-config.yml; do
             perl -e 'rename shift, "away" and print "moved\\n"' $name
-        done; rm -rf .rooda/rooda.db; ls -A .rooda"""
+        done"""
     )
     assert said.splitlines() == ["A User <user@example.org> second", "me <me@localhost> first", "1"]
     assert git(tree, "log", "--format=%s") == "second\nfirst"
-    assert (state_of(tree) / "rooda.db").read_text() == "record"
     assert not (tree / ".git/commondir").exists()
+
+
+def test_state_folder_is_absent_but_for_the_private_home(inside: Inside) -> None:
+    state = state_of(inside.tree)
+    make_state_folder(state)
+    (state / "rooda.db").write_text("record")
+    said = inside.sh(f"cat {state}/rooda.db; ls {state} {state.parent}; echo kept > ~/x; ls -A ~")
+    assert "record" not in said
+    assert said.count("No such file or directory") == 3
+    assert (state / "home/x").read_text() == "kept\n"
 
 
 def test_commondir_of_a_killed_run_is_accepted_and_another_one_is_refused(inside: Inside) -> None:
@@ -276,14 +283,12 @@ def test_program_that_an_agent_may_have_made_shows_no_folder(inside: Inside) -> 
         assert str(private) in words, "the user has named this one"
 
 
-@pytest.mark.parametrize("kind", ["home", "readable", "writable", "state"])
+@pytest.mark.parametrize("kind", ["home", "readable", "writable"])
 def test_folders_that_would_show_too_much_are_refused(inside: Inside, kind: str) -> None:
     base = inside.tree.parent
     more: dict[str, object] = {}
     if kind == "home":
         inside.home = inside.tree / "home"
-    elif kind == "state":
-        inside.environ["XDG_STATE_HOME"] = str(inside.tree / "state")
     else:
         more[kind] = (base,)
     with pytest.raises(SandboxError, match="home folder"):

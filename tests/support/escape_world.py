@@ -17,14 +17,18 @@ from pathlib import Path
 
 import pytest
 
+from rooda.workspace.state_folder import StateFolder
 from support.children import until
 from support.sandboxes import packages, python_of, require_bwrap
+from support.states import state_of
 
 AGENT = Path(__file__).with_name("escapes")
 _NUMBER = 54321  # the user and group of an ordinary user
 _KEYCTL = {"x86_64": (250, 248), "aarch64": (219, 217)}  # keyctl, add_key
 _LAUNCHER = """\
 import ctypes, fcntl, os, sys, termios
+from rooda.workspace.state_folder import StateFolder
+from support.states import state_of
 libc = ctypes.CDLL(None)
 if os.isatty(0):
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -60,7 +64,7 @@ HARMLESS = (
 )
 FIXED = (
     *(".git", ".git/objects", ".git/objects/info", ".git/hooks", ".git/info", ".git/modules"),
-    *(".git/modules/sub", ".git/modules/sub/objects", "sub", ".rooda"),
+    *(".git/modules/sub", ".git/modules/sub/objects", "sub"),
 )
 
 
@@ -114,6 +118,11 @@ class World:
     @property
     def outside(self) -> Path:
         return self.base / "outside"
+
+    @property
+    def state(self) -> StateFolder:
+        """The state folder of the work tree."""
+        return state_of(self.tree, self.environ)
 
     @property
     def environ(self) -> dict[str, str]:
@@ -235,6 +244,7 @@ def _fill(world: World, closing: ExitStack) -> None:
         "tree": str(world.tree),
         "home": str(world.home),
         "outside": str(world.outside),
+        "state": str(world.state),
         "secrets": SECRETS,
         "guarded": GUARDED,
         "absent": ABSENT,

@@ -26,6 +26,7 @@ from rooda.sandbox.sandbox import Sandbox
 from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind, SandboxPlan
 from rooda.text.event import Event
 from rooda.workspace.tools import Tools
+from support.states import state_of
 
 _SOURCE = Path(__file__).parents[2] / "src"
 _LIBRARIES = ("click", "msgspec", "yaml", "jinja2", "markupsafe", "tomlkit")
@@ -68,6 +69,7 @@ class Inside:
             tree=self.tree,
             folders=(self.tree,),
             home=self.home,
+            state=more.pop("state", state_of(self.tree)),
             outside=self.environ,
             tools=Tools(self.environ, [self.tree]),
             **more,

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from rooda.sandbox.mounts import Mounts
-from rooda.sandbox.sandbox_plan import SandboxError
+from rooda.sandbox.sandbox_plan import HOME, SandboxError
 from rooda.text.paths import file_mode
+from rooda.workspace.state_folder import StateFolder, make_folders
 from rooda.workspace.state_home import VARIABLE
 
 # Programs that users install below HOME, without the caches and credentials next to them.
@@ -35,14 +36,15 @@ def home_of(environ: Mapping[str, str]) -> Path:
     return home
 
 
-def make_private_home(place: Path) -> None:
+def make_private_home(state: StateFolder) -> None:
     """Make the folder, for the user alone. Raises SandboxError.
 
     The state folder around it is private too: a program inside can change the permissions of the
     folder itself.
     """
+    place = state / HOME
     try:
-        place.mkdir(mode=0o700, exist_ok=True)
+        make_folders(state, HOME)
         found = place.lstat()
         is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
         if is_own:

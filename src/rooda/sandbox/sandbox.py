@@ -62,7 +62,7 @@ class Sandbox:
             text = f"git does not work with {plan.tree / '.git'}, so the sandbox can't protect it"
             raise SandboxError(text, "Check that `git status` works here, or move it away")
         sandbox = cls(plan, repository)
-        make_private_home(sandbox.home)
+        make_private_home(plan.state)
         if plan.kind is SandboxKind.BWRAP:
             try:
                 program = (plan.tools.program("true"),)

@@ -11,6 +11,7 @@ from rooda.files.sight import Sight
 from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.tools import Tools
 
+HOME = "home"  # the private home folder, in the state folder
 COMMAND_NAMES = ("workspace", "cwd", "home")  # in the template of `sandbox: command`
 
 
@@ -79,4 +80,4 @@ class SandboxPlan(Struct, frozen=True):
     @property
     def private_home(self) -> Path:
         """The HOME of programs inside: empty at first, kept between iterations and runs."""
-        return self.state / "home"
+        return self.state / HOME

@@ -12,6 +12,7 @@ from pathlib import Path
 TOKEN = json.loads(Path("token.json").read_text())[::-1]
 FACTS = json.loads(Path("facts.json").read_text().replace("TOKEN", TOKEN))
 TREE, HOME, OUTSIDE = Path(FACTS["tree"]), Path(FACTS["home"]), Path(FACTS["outside"])
+STATE = Path(FACTS["state"])
 LIBC = ctypes.CDLL(None, use_errno=True)
 MARK = "changed by the agent"
 TRIES: dict[str, Callable[[], object]] = {}

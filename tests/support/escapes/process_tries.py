@@ -11,6 +11,7 @@ from support.escapes.common import (
     FACTS,
     LIBC,
     OUTSIDE,
+    STATE,
     TREE,
     TRIES,
     HeldError,
@@ -18,7 +19,6 @@ from support.escapes.common import (
     call,
     overwrite,
 )
-from support.states import state_of
 
 # -- rooda -------------------------------------------------------------------------------------
 
@@ -38,7 +38,7 @@ def _() -> object:
 
 @attempt("read the record")
 def _() -> object:
-    found = os.listdir(state_of(TREE))
+    found = os.listdir(STATE)
     if not found:
         raise HeldError("empty")
     return found
@@ -46,19 +46,19 @@ def _() -> object:
 
 @attempt("write into the record")
 def _() -> object:
-    return overwrite(state_of(TREE) / "evil")
+    return overwrite(STATE / "evil")
 
 
 @attempt("replace the record by a link")
 def _() -> object:
-    (state_of(TREE)).rename(TREE / "r2")
-    (state_of(TREE)).symlink_to(OUTSIDE)
+    STATE.rename(TREE / "r2")
+    STATE.symlink_to(OUTSIDE)
     return "replaced"
 
 
 @attempt("delete the record")
 def _() -> object:
-    (state_of(TREE)).rmdir()
+    STATE.rmdir()
     return "deleted"
 
 
@@ -145,7 +145,7 @@ def _() -> object:
             found[name] = os.readlink(f"/proc/self/fd/{name}")
         except OSError:
             continue
-    own = ("/dev/null", "/proc/", "pipe:", "/memfd:", f"{TREE}/.rooda/runs/")
+    own = ("/dev/null", "/proc/", "pipe:", "/memfd:", f"{STATE}/runs/")
     strange = {
         name: path
         for name, path in found.items()
