@@ -6,7 +6,6 @@ One iteration in one slot; 1,000 runs through the durable engine alone, with SQL
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -89,7 +88,6 @@ class _Place:
     def loop(self, iterations: int, cost: Cost = seconds) -> float:
         """Return what a run of `rooda loop` costs."""
         self.git(self.plain, "reset", "-q", "--hard", "first")
-        shutil.rmtree(self.plain / ".rooda", ignore_errors=True)
         words = ("loop", "../TASK.md", "--ai-cmd", self.agent(iterations), *_FLAGS)
         return cost(self.command(self.rooda, *words), self.plain)
 

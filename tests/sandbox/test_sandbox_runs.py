@@ -73,7 +73,7 @@ def test_agent_verify_hooks_and_commit_run_inside_and_the_push_outside(
     assert not list(workspace.path.parent.glob("outside*"))
     assert not (workspace.path / ".git/commondir").exists()
     # The user's hook ran with the commit, inside; no hook ran with the push, outside.
-    (home,) = (workspace.home / ".local/state/rooda/homes").iterdir()
+    home = workspace.state / "home"
     assert (home / "hooks-of-git").read_text() == "pre-commit\n"
     assert (home / "hook").read_text() == "yes\n"
     assert not (workspace.home / "hooks-of-git").exists()

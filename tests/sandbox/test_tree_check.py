@@ -12,6 +12,7 @@ from rooda.sandbox import tree_walk
 from rooda.sandbox.tree_check import Handled, TreeCheck
 from rooda.sandbox.tree_findings import Action, Finding, TreeFacts, compare
 from rooda.workspace.pin import Pin
+from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.tools import Tools
 from support.gitrepo import Repo, repository
 from support.states import state_of
@@ -228,7 +229,7 @@ def test_nothing_hides_in_a_folder_that_is_closed(mode: str) -> None:
     with folder_of_ordinary_user() as top:
         (top / "of the user/in").mkdir(parents=True)
         (top / "of the user").chmod(int(mode, 8))
-        check = TreeCheck(state_of(top), tree_walk.Places(str(top), str(state_of(top))))
+        check = TreeCheck(StateFolder(top / "state"), tree_walk.Places(str(top)))
         assert stat.S_IMODE((top / "of the user").stat().st_mode) == int(mode, 8)
 
         planted = top / "closed/sub"
@@ -261,7 +262,7 @@ def test_folder_of_another_user_is_refused_if_it_is_new() -> None:
         os.seteuid(0)
         (top / "old").mkdir(mode=0o700)
         os.seteuid(owner)
-        check = TreeCheck(state_of(top), tree_walk.Places(str(top), str(state_of(top))))
+        check = TreeCheck(state_of(top), tree_walk.Places(str(top)))
         os.seteuid(0)
         (top / "new").mkdir(mode=0o700)
         os.seteuid(owner)
@@ -470,7 +471,7 @@ def test_set_uid_file_in_another_place_that_can_be_written_stays_without_its_bit
     if kind == "folder":
         old.touch()
         old.chmod(0o4755)
-    where = tree_walk.Places(str(tree), str(state_of(tree)))
+    where = tree_walk.Places(str(tree))
     check = TreeCheck(state_of(tree), where, writable=lambda: [other])
     planted.touch()
     planted.chmod(0o4755)

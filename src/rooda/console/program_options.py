@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SECTION = "For programs"  # the section of the help
 
 _OPTIONS: Mapping[str, tuple[str, str]] = {
-    "--record": ("DIR", "Keep the record of the run in DIR, as its state folder"),
+    "--record": ("DIR", "Keep the record of the run in DIR, outside of the work tree"),
     "--run-id": ("NAME", "Name of the new run [default: its time and six letters]"),
     "--result": ("FILE", "Write the outcome of the run to FILE, as one JSON object"),
     "--account": ("NAME", "Account that pays for the agent, for messages about its usage limits"),

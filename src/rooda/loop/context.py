@@ -81,7 +81,7 @@ class IterationContext(Struct):
 
     @property
     def place(self) -> str:
-        """The folder for the files of this iteration, below `.rooda`."""
+        """The folder for the files of this iteration, in the state folder."""
         return place_of(self.services.run, self.number, self.state.attempt)
 
     @property

@@ -1,1 +1,1 @@
-"""What happened, kept in `.rooda` so that it survives whatever ends a run."""
+"""What happened, kept in the state folder so that it survives whatever ends a run."""
