@@ -151,7 +151,7 @@ class RunResumed(Event, frozen=True):
 
 
 class StateUnwritable(Event, frozen=True):
-    """rooda can't write to the state folder any more; the prompt goes to a temporary file instead."""
+    """rooda can't write to the state folder; the prompt goes to a temporary file instead."""
 
     level = LogLevel.WARN
     iteration: int  # the number of the iteration
