@@ -371,7 +371,7 @@ HIDE = "echo of an agent > kept.txt; touch -d 2001-01-01 kept.txt; sleep 1.1"
 
 def forging(target: str) -> str:
     """Return the command that writes a forged index to a path."""
-    return shlex.join([sys.executable, "-c", FORGE, "kept.txt", target])
+    return f"{shlex.join([sys.executable, '-c', FORGE, 'kept.txt'])} {target}"
 
 
 @pytest.mark.long

@@ -353,14 +353,15 @@ def test_doctor_reports_the_rest_despite_a_broken_git_config_home_and_state_fold
     claude(tools)
     (tools / "git").unlink()
     workspace.config("loop: [\n")
-    workspace.write(".rooda", "in the way")
+    (workspace.state.parent).mkdir(parents=True)
+    workspace.state.write_text("in the way")
     done = workspace.rooda("doctor", env={"HOME": None})
     assert done.code == 1
     for words in (
         "ok      claude",
         "git is not installed",
         "HOME is not set",
-        ".rooda is not a folder",
+        "which is not a folder",
         "the configuration has 1 error",
         "2 problems found",
     ):

@@ -21,10 +21,10 @@ pytestmark = pytest.mark.real
 
 DATABASE = "$STATE/rooda.db"
 GARBAGE = "head -c 5000 /dev/urandom >"
-REWRITTEN = r"`\.rooda/rooda\.db` .* during the run.*: rooda wrote it again"
-DROP = f"""
-import sqlite3
-database = sqlite3.connect('{DATABASE}')
+REWRITTEN = r"`[^`]*/rooda\.db` .* during the run.*: rooda wrote it again"
+DROP = """
+import os, sqlite3
+database = sqlite3.connect(os.environ['STATE'] + '/rooda.db')
 database.execute('drop table runs')
 database.execute('drop table iterations')
 database.commit()
@@ -53,18 +53,21 @@ ATTACKS_ON_THE_RECORD = {
     # The loop is needed because rooda recreates the folder when it writes run.json at the agent's
     # start.
     "makes the folder a link": (
-        "mv $STATE ../moved; while ! ln -sT ../moved $STATE 2>/dev/null; do rm -rf $STATE; done",
+        "mv $STATE $STATE.x; while ! ln -sT $STATE.x $STATE 2>/dev/null; do rm -rf $STATE; done",
         r"symbolic link",
     ),
-    "makes the database a link": (f"rm {DATABASE}; ln -s ../kept.txt {DATABASE}", REWRITTEN),
+    "makes the database a link": (f"rm {DATABASE}; ln -s $PWD/kept.txt {DATABASE}", REWRITTEN),
     "makes the database a pipe": (f"rm {DATABASE}; mkfifo {DATABASE}", REWRITTEN),
     "makes the database a folder": (f"rm {DATABASE}; mkdir {DATABASE}", REWRITTEN),
     "makes the WAL a pipe": (f"rm -f {DATABASE}-wal; mkfifo {DATABASE}-wal", REWRITTEN),
-    "makes the shadow a link": ("mv $STATE/git ../moved; ln -s ../../moved $STATE/git", ""),
+    "makes the shadow a link": ("mv $STATE/git $STATE.moved; ln -s $STATE.moved $STATE/git", ""),
     "makes the shadow a pipe": ("rm -rf $STATE/git; mkfifo $STATE/git", ""),
     "makes the shadow a file": ("rm -rf $STATE/git; echo x > $STATE/git", ""),
     "makes the transcripts a pipe": ("rm -rf $STATE/runs; mkfifo $STATE/runs", ""),
-    "makes the transcripts a link": ("mv $STATE/runs ../moved; ln -s ../../moved $STATE/runs", ""),
+    "makes the transcripts a link": (
+        "mv $STATE/runs $STATE.moved; ln -s $STATE.moved $STATE/runs",
+        "",
+    ),
     "drops the tables": (
         f'{sys.executable} -S -c "{DROP}"',
         REWRITTEN,
@@ -234,7 +237,7 @@ def a_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def changed(workspace: Workspace, change: str, *values: str) -> None:
     """Run one SQL statement on the record, as a hostile process could."""
-    with contextlib.closing(sqlite3.connect(workspace.path / DATABASE)) as connection:
+    with contextlib.closing(sqlite3.connect(workspace.state / "rooda.db")) as connection:
         connection.execute(change, values)
         connection.commit()
 
@@ -324,7 +327,7 @@ def test_full_disk_is_reported_and_the_record_is_complete_once_there_is_space(
     done = running.finish(40)
     ended_cleanly(done)
     is_reported_once(done, r"record can't be written .*(disk is full|No space left)")
-    shutil.copytree(repo.home / "record", state_of(repo.path))
+    shutil.copytree(repo.home / "record", repo.state, dirs_exist_ok=True)
     run = asked(rooda, "show")
     assert run["status"] == "success"
     assert statuses(run) == [(number, "completed") for number in (1, 2, 3, 4)]
@@ -368,7 +371,7 @@ def test_record_with_an_endless_view_is_answered_with_an_error(
     a_record: Path, workspace: Workspace, words: tuple[str, ...]
 ) -> None:
     shutil.copytree(a_record, workspace.state)
-    with contextlib.closing(sqlite3.connect(workspace.path / DATABASE)) as connection:
+    with contextlib.closing(sqlite3.connect(workspace.state / "rooda.db")) as connection:
         connection.executescript(ENDLESS_VIEW)
     done = workspace.rooda(*words, timeout=20)
     assert "Internal error" not in done.err
@@ -379,7 +382,7 @@ def test_record_with_an_endless_view_is_answered_with_an_error(
 
 def test_run_puts_a_record_with_an_endless_view_aside(a_record: Path, workspace: Workspace) -> None:
     shutil.copytree(a_record, workspace.state)
-    with contextlib.closing(sqlite3.connect(workspace.path / DATABASE)) as connection:
+    with contextlib.closing(sqlite3.connect(workspace.state / "rooda.db")) as connection:
         connection.executescript(ENDLESS_VIEW)
     done = workspace.work("true", "-n", "1")
     ended_cleanly(done, 2)
@@ -401,7 +404,7 @@ def test_control_codes_of_a_forged_record_do_not_reach_the_terminal(
     a_record: Path, workspace: Workspace, words: tuple[str, ...]
 ) -> None:
     shutil.copytree(a_record, workspace.state)
-    with contextlib.closing(sqlite3.connect(workspace.path / DATABASE)) as connection:
+    with contextlib.closing(sqlite3.connect(workspace.state / "rooda.db")) as connection:
         for table, columns in {
             "runs": "procedure status started_at ended_at host boot workspace",
             "iterations": "status started_at ended_at",

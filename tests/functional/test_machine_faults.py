@@ -179,15 +179,15 @@ def test_state_folder_without_permissions_at_the_start_is_named(
     workspace: Workspace, nursery: Nursery, mode: str
 ) -> None:
     folder = workspace.state
-    folder.mkdir()
+    make_state_folder(folder)
     folder.chmod(int(mode, 8))
     try:
         done = work(nursery, workspace, "true", before=powerless())
     finally:
         folder.chmod(0o700)
     check(done, workspace, 1)
-    assert f"orkspace can't be written to: {folder}" in done.err
-    assert "correct the folder's mode" in done.err
+    assert f"the record can't be written to {folder}" in done.err
+    assert "Set ROODA_STATE_HOME" in done.err
 
 
 # -- damage to the files in the state folder -------------------------------------------------

@@ -532,7 +532,8 @@ def test_program_that_truncates_and_floods_again_stays_within_the_limit(studio: 
 @pytest.mark.real
 @BOTH_CAPTURES
 def test_deleted_transcript_is_still_followed(studio: Studio, capture: Capture) -> None:
-    body = f"echo before; {waits_for(1)}; rm -r $STATE; echo after; {waits_for(2)}; echo end"
+    delete = f"rm -r {state_of(studio.folder)}"
+    body = f"echo before; {waits_for(1)}; {delete}; echo after; {waits_for(2)}; echo end"
     result = studio.sh(body, capture, acknowledge(studio))
     assert result.exit == Exited(0)
     assert studio.output("stdout") == result.stdout.tail == b"before\nafter\nend\n"

@@ -128,7 +128,8 @@ def a_stranger(config: str) -> Iterator[Stranger]:
     with tempfile.TemporaryDirectory(prefix="rooda-stranger-") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        workspace = Workspace(folder / "work", folder / "home")
+        states = {VARIABLE: str(folder / "home/states")}
+        workspace = Workspace(folder / "work", folder / "home", states)
         for path in (workspace.path, workspace.home):
             path.mkdir()
             os.chown(path, number, number)
