@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 import shlex
+import shutil
 import signal
 import sqlite3
 import stat
@@ -484,7 +485,8 @@ def test_a_run_whose_flags_were_not_recorded_continues_with_those_given_now(
 def test_recorded_flags_that_make_no_sense_are_one_clear_error(
     an_abort: Path, workspace: Workspace, look: Rooda, value: object, words: str
 ) -> None:
-    subprocess.run(["cp", "-a", f"{an_abort}/.", str(workspace.path)], check=True)
+    for source, copy in ((an_abort, workspace.path), (state_of(an_abort), workspace.state)):
+        shutil.copytree(source, copy, dirs_exist_ok=True)
     given(workspace, value)
     refused(look("resume", "--ai-cmd", "true"), words)
     for shown in (look("show"), look("history"), look("show", "--json"), look("why")):
@@ -493,7 +495,7 @@ def test_recorded_flags_that_make_no_sense_are_one_clear_error(
 
 @pytest.fixture(scope="module")
 def an_abort(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the record of a run that was aborted."""
+    """The work tree of a run that was aborted."""
     home = tmp_path_factory.mktemp("aborted")
     found = Workspace(home / "work", home / "home")
     found.path.mkdir()

@@ -360,7 +360,8 @@ def test_advice_fits_the_error(number: int, word: str) -> None:
 def test_files_are_temporary_or_none_without_a_state_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (state_of(tmp_path)).write_text("in the way")
+    state_of(tmp_path).parent.mkdir(parents=True)
+    state_of(tmp_path).write_text("in the way")
     place, troubles = place_of("run", 1), list[OSError]()
     with open_prompt(state_of(tmp_path), place, b"words", troubles.append) as prompt:
         assert prompt.read() == b"words"

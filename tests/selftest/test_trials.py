@@ -180,7 +180,14 @@ def test_trials_find_out_that_a_careless_rooda_breaks_the_promises(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     replace_rooda(monkeypatch, CARELESS)
-    names = ("daemon", "setsid", "false SUCCESS", "destroys work", "deletes .rooda", "prints 50 MB")
+    names = (
+        "daemon",
+        "setsid",
+        "false SUCCESS",
+        "destroys work",
+        "deletes its record",
+        "prints 50 MB",
+    )
     rows = rows_of(*(TRIALS[name] for name in names))
     assert {name: str(one.verdict) for name, one in rows.items()} == dict.fromkeys(names, "broken")
     assert "daemon: pid" in rows["daemon"].found

@@ -78,7 +78,7 @@ def test_setup_is_in_the_sandbox_of_the_run_whoever_asked_for_it(
         assert (slot.work / "found").read_text() == ""
         assert not (fleet.folder / "outside").exists()
         # The home folder of the slot stays, with its caches, as for the iterations.
-        (cache,) = (fleet.home / ".local/state/rooda/homes").glob("*/cache")
+        (cache,) = (fleet.folder / "slots").glob("*/1/record/home/cache")
         assert cache.read_text() == "1\n"
         assert not (fleet.home / "cache").exists()
 
