@@ -485,6 +485,112 @@ NO_PYTEST = f"{PYTHON}: No module named pytest\n"
             ),
             "docker is not running",
         ),
+        (
+            2,
+            "pytest >logs/out.txt 2>&1",
+            "/bin/sh: 1: cannot create logs/out.txt: Directory nonexistent\n",
+            "can't write to logs/out.txt",
+        ),
+        (
+            1,
+            "bash -c 'pytest 2>logs/out.txt'",
+            "bash: line 1: logs/out.txt: No such file or directory\n",
+            "logs/out.txt does not exist",
+        ),
+        (1, "mkae test || exit 1", "/bin/sh: 1: mkae: not found\n", "mkae is missing"),
+        (
+            1,
+            "bash -c '(mkae test)||exit 1'",
+            "bash: line 1: mkae: command not found\n",
+            "mkae is missing",
+        ),
+        (
+            1,
+            "sudo make test",
+            (
+                "sudo: a terminal is required to read the password; either use the -S option to "
+                "read from standard input or configure an askpass helper\n"
+                "sudo: a password is required\n"
+            ),
+            "asks for a password",
+        ),
+        (
+            1,
+            "poe tst",
+            (
+                "Poe the Poet (version 0.49.0)\n\nError: Unrecognized task 'tst'\n\nUsage:\n"
+                "  poe [global options] task [task arguments]\n\nConfigured tasks:\n  test\n"
+            ),
+            "no task tst",
+        ),
+        (
+            1,
+            "poe test",
+            (
+                "Poe the Poet (version 0.49.0)\n\nError: No poe configuration found from location "
+                "/w\n\nUsage:\n  poe [global options] task\n\nNO TASKS CONFIGURED\n"
+            ),
+            "poe found no tasks",
+        ),
+        (1, "inv tst", "No idea what 'tst' is!\n", "no task tst"),
+        (1, "invoke test", "Can't find any collection named 'tasks'!\n", "no tasks.py"),
+        (
+            1,
+            "pdm run tst",
+            "[PdmUsageError]: Command 'tst' is not found in your PATH.\n",
+            "no script or program tst",
+        ),
+        (
+            1,
+            "pdm run test",
+            (
+                "[ProjectError]: The pyproject.toml has not been initialized yet. You can do this "
+                "by running `pdm init`.\n"
+            ),
+            "no project",
+        ),
+        (1, "hatch run ci:test", "Unknown environment: ci\n", "no environment ci"),
+        (
+            1,
+            "pre-commit run tst -a",
+            "No hook with id `tst` in stage `pre-commit`\n",
+            "no hook tst",
+        ),
+        (
+            1,
+            "pre-commit run -a",
+            (
+                "An error has occurred: InvalidConfigError: \n"
+                "=====> .pre-commit-config.yaml is not a file\n"
+                "Check the log at /h/.cache/pre-commit/pre-commit.log\n"
+            ),
+            "no .pre-commit-config.yaml",
+        ),
+        (2, "mypy -p nosuch", "Can't find package 'nosuch'\n", "no package nosuch"),
+        (
+            1,
+            "java -jar t.jar",
+            "Error: Unable to access jarfile t.jar\n",
+            "t.jar does not exist",
+        ),
+        (
+            1,
+            "java -cp build AllTests",
+            (
+                "Error: Could not find or load main class AllTests\n"
+                "Caused by: java.lang.ClassNotFoundException: AllTests\n"
+            ),
+            "no class AllTests",
+        ),
+        (
+            2,
+            "javac T.java",
+            (
+                "error: file not found: T.java\nUsage: javac <options> <source files>\n"
+                "use --help for a list of possible options\n"
+            ),
+            "T.java does not exist",
+        ),
     ],
 )
 def test_check_that_cannot_run_is_found_with_its_reason_and_a_fix(
@@ -525,6 +631,10 @@ COLLECTION = (
         (1, "pytest", PYTEST_RED.format('npm error Missing script: "tst"')),
         (1, "pytest", PYTEST_RED.format("no tests ran in 0.1s")),
         (1, "./check", "bash: line 3: out.txt: No such file or directory\n"),  # the agent's work
+        (1, "./check", "sh: 1: cannot create out/x: Directory nonexistent\n"),
+        (1, "./check", "./check: line 3: convert: command not found\n"),
+        (1, "mkae test || pytest", "sh: 1: mkae: not found\n1 failed in 0.59s\n"),
+        (1, "./run.sh", "Error: Could not find or load main class app.Main\n"),
         (1, "coverage run t.py", "No module named 'pytest'\n"),
         (2, "pytest -q", COLLECTION),
         (
