@@ -498,6 +498,8 @@ NO_PYTEST = f"{PYTHON}: No module named pytest\n"
             "logs/out.txt does not exist",
         ),
         (1, "mkae test || exit 1", "/bin/sh: 1: mkae: not found\n", "mkae is missing"),
+        (1, "bash -c 'make tst || { exit 1; }'", NO_TARGET, "no rule for the target tst"),
+        (1, "(cd sub && pytest -q) || false", "\nno tests ran in 0.01s\n", "pytest found no tests"),
         (
             1,
             "bash -c '(mkae test)||exit 1'",
@@ -772,6 +774,8 @@ COLLECTION = (
         (1, "./check", "bash: line 3: out.txt: No such file or directory\n"),  # the agent's work
         (1, "./check", "sh: 1: cannot create out/x: Directory nonexistent\n"),
         (1, "./check", "./check: line 3: convert: command not found\n"),
+        (1, "make test || exit 1", "1 failed\nmake: *** [Makefile:2: test] Error 1\n"),
+        (1, "make tst || exit 1; ./check", f"{NO_TARGET}"),
         (1, "mkae test || pytest", "sh: 1: mkae: not found\n1 failed in 0.59s\n"),
         (1, "./run.sh", "Error: Could not find or load main class app.Main\n"),
         (2, "make", "Makefile:7: *** set DB_URL, or start the database.  Stop.\n"),

@@ -457,6 +457,8 @@ _BY_PYTEST = {
     5: Obstacle("pytest found no tests", _NO_TESTS),
 }
 _PYTEST = re.compile(r"(?:^|[\s/'\"(])(?:pytest|py\.test)(?=$|[\s'\")])")
+# The end of a command that gives another exit code to every failure.
+_OTHER_CODE = re.compile(r"\|\|[\s{]*(?:exit\s+\d+|false)[\s;)}'\"]*$")
 _BETWEEN_WORDS = re.compile(r"[\s;|&<>()]+")
 _OPERATOR = re.compile(r"&&|[;\n|]|(?<![<>&])&(?![>&])")
 
@@ -496,8 +498,9 @@ def _trailer(line: str) -> re.Match[str] | None:
 
 
 def _matching(code: int, command: str, lines: Sequence[str]) -> Obstacle | None:
+    has_other_code = _OTHER_CODE.search(command) is not None
     for form, line, after in _patterns():
-        if code not in form.codes or form.tool not in command:
+        if not (code in form.codes or has_other_code) or form.tool not in command:
             continue
         if (found := _last_match(line, after, lines)) is not None:
             name = found[1] if found.groups() else ""
