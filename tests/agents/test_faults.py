@@ -518,6 +518,8 @@ IN_PLACE_OF_AN_ANSWER = {
     "API Error: Connection error.": OFFLINE,
     "Unable to connect to API (ConnectionRefused)": OFFLINE,
     "Unable to connect to Anthropic services": OFFLINE,
+    "Unable to connect to Anthropic services\n\nFailed to connect to api.anthropic.com: x\n\n"
+    "Please check your internet connection and network settings.": OFFLINE,
 }
 KNOWN_TEXTS = [command for cli, command in TEXTS if cli in KNOWN]
 

@@ -309,6 +309,7 @@ _KNOWN_WORDS = _any_of(
     r"Policy-restricted capacity is unavailable\b",
     r"Unable to connect to (?:(?:the )?(?:\w+ )?API|Anthropic services)\b",
     r"(?:Connection error|Request timed out|fetch failed)\.?$",
+    r"Please check your (?:internet|network) connection\b",
 )
 _IN_PLACE = rf"\[?API Error(?:: | \()|(?:Error(?: when talking to \w+ API)?: ?)?(?:{_KNOWN_WORDS})"
 _IN_PLACE_KINDS = (
