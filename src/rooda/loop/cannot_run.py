@@ -38,6 +38,7 @@ class _Form(Struct, frozen=True):
 
 
 _MAKE = r"\S*make(?:\[\d+\])?"
+_MAKE_USAGE = r"Usage: .*|Options:|  .*|This program built for .*|Report bugs to .*"
 
 # Lines that a tool prints after the program that it started has failed. A code is that of the
 # program.
@@ -105,6 +106,9 @@ _FORMS: tuple[_Form, ...] = (
     _Form(
         rf"{_MAKE}: don't know how to make (\S+?)\. Stop",
         (1, 2), "make has no rule for the target {name}", _TARGET, in_command=True),
+    _Form(
+        rf"{_MAKE}: ((?:(?:unrecognized|invalid) option|option requires an argument)(?: --)? '.+')",
+        (2,), "make rejects its arguments: {name}", _ARGUMENTS, after=_MAKE_USAGE),
     _Form(r"ninja: error: unknown target '(.+)'.*",
         (1,), "ninja has no target {name}", "Correct the name of the target"),
     _Form(r"ninja: error: loading '(.+)': No such file or directory",
@@ -120,6 +124,8 @@ _FORMS: tuple[_Form, ...] = (
     # shells
     _Form(rf"{_SHELL}\d+: (?:\.: )?(?:cannot|can't) open '?(.+?)'?: No such file.*",
         (1, 2, 127), "the file {name} does not exist", _FILE),
+    _Form(rf"{_SHELL}\d+: (\S+): (?:command )?not found",
+        (127,), "the program {name} is missing", "Install it, or correct the command"),
     _Form(rf"{_SHELL}\d+: cd: can't cd to (.+)",
         (1, 2), "the folder {name} does not exist", _FOLDER),
     _Form(rf"{_SHELL}\d+: cd: (.+): No such file or directory",
@@ -382,6 +388,7 @@ _BY_PYTEST = {
     5: Obstacle("pytest found no tests", _NO_TESTS),
 }
 _PYTEST = re.compile(r"(?:^|[\s/'\"(])(?:pytest|py\.test)(?=$|[\s'\")])")
+_OWN_CODE = re.compile(r"\bexit\s+[1-9]|\|\|\s*false\b")
 _OPERATOR = re.compile(r"&&|[;\n|]|(?<![<>&])&(?![>&])")
 
 
@@ -389,7 +396,8 @@ def cannot_run(exit_code: int | None, command: str, output: str) -> Obstacle | N
     """Return why a check that ended like this can't run; None if it ran or that is unknown.
 
     `output` is the end of what the check printed. A message counts only at the very end, together
-    with its exit code: the same words in the output of a failed test do not.
+    with its exit code: the same words in the output of a failed test do not. A command that itself
+    names an exit code (`make tst || exit 1`) hides that of the tool.
     """
     lines = [line.rstrip() for line in output.splitlines() if line.strip()]
     code = exit_code
@@ -420,8 +428,9 @@ def _trailer(line: str) -> re.Match[str] | None:
 
 
 def _matching(code: int, command: str, lines: Sequence[str]) -> Obstacle | None:
+    hides_code = _OWN_CODE.search(command) is not None
     for form, line, after in _patterns():
-        if code not in form.codes or form.tool not in command:
+        if not (hides_code or code in form.codes) or form.tool not in command:
             continue
         if (found := _last_match(line, after, lines)) is not None:
             name = found[1] if found.groups() else ""
