@@ -49,6 +49,13 @@ CONFTEST = (
 RAKE = "rake aborted!\nDon't know how to build task 'tst' (See the list of available tasks)\n"
 TRACE = "(See full trace by running task with --trace)\n"
 NO_TARGET = "make: *** No rule to make target 'tst'.  Stop.\n"
+MAKE_USAGE = (
+    "Usage: make [options] [target] ...\nOptions:\n"
+    "  -B, --always-make           Unconditionally make all targets.\n"
+    "  -C DIRECTORY, --directory=DIRECTORY\n"
+    "                              Change to DIRECTORY before doing anything.\n\n"
+    "This program built for x86_64-pc-linux-gnu\nReport bugs to <bug-make@gnu.org>\n"
+)
 TIME = (
     "Command exited with non-zero status 2\n"
     "0.00user 0.00system 0:00.00elapsed 28%CPU (0avgtext+0avgdata 2300maxresident)k\n"
@@ -143,6 +150,13 @@ NO_PYTEST = f"{PYTHON}: No module named pytest\n"
             "make: *** No targets specified and no makefile found.  Stop.\n",
             "make found no Makefile",
         ),
+        (1, "make tst || exit 1", NO_TARGET, "target tst"),
+        (3, "if ! make tst; then exit 3; fi", NO_TARGET, "target tst"),
+        (1, "make tst || false", NO_TARGET, "target tst"),
+        (1, "pytst || exit 1", "/usr/bin/sh: 1: pytst: not found\n", "program pytst"),
+        (1, "pytst || exit 1", "bash: line 1: pytst: command not found\n", "program pytst"),
+        (2, "make --no", f"make: unrecognized option '--no'\n{MAKE_USAGE}", "option '--no'"),
+        (2, "make -Q", f"make: invalid option -- 'Q'\n{MAKE_USAGE}", "option -- 'Q'"),
         (2, "make -C x t", "make: *** x: No such file or directory.  Stop.\n", "folder x does not"),
         (
             2,
@@ -763,6 +777,8 @@ COLLECTION = (
         (0, "make tst", "make: *** No rule to make target 'tst'.  Stop.\n"),
         (None, "make tst", "make: *** No rule to make target 'tst'.  Stop.\n"),
         (1, "make tst", "make: *** No rule to make target 'tst'.  Stop.\n"),
+        (1, "make test || exit 1", "make: *** No rule to make target 'tst'.  Stop.\n1 failed\n"),
+        (1, "make a || exit 1", "make: *** No rule to make target 'f', needed by 'a'.  Stop.\n"),
         (2, "make all", "make: *** No rule to make target 'foo.c', needed by 'all'.  Stop.\n"),
         (2, "make all", "make: don't know how to make foo.c. Stop\nmake: stopped in /w\n"),
         (2, "make test", "1 failed in 0.59s\nmake: *** [Makefile:12: test] Error 1\n"),

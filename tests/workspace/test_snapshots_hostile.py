@@ -566,6 +566,19 @@ def test_nothing_is_written_to_a_repository_that_took_the_place_of_the_first(
         assert walk(repo.path / ".git") == here, "nor to the new one at the same place"
 
 
+def test_later_run_writes_nothing_through_a_link_that_an_agent_left_as_refs_rooda(
+    repo: Repo, tmp_path: Path
+) -> None:
+    repo.sh("git clone -q . ../other")
+    other = Repo(tmp_path / "other", repo.environ)
+    repo.open().take("r", "0")
+    repo.sh(REPLACED["a link as refs/rooda"])
+    before = other.git_files()
+    with pytest.raises(GitStoppedError, match=r"refs/rooda is a link now that leads elsewhere"):
+        repo.open().take("later", "0")
+    assert other.git_files() == before
+
+
 @pytest.mark.parametrize("left", ["", "ln -s work work"])
 def test_folder_that_is_gone_is_a_trouble_of_the_scan_and_no_error(repo: Repo, left: str) -> None:
     tracker = FileChangeTracker(repo.path, Tools(repo.environ), run="r", keep=True)

@@ -38,6 +38,7 @@ class _Form(Struct, frozen=True):
 
 
 _MAKE = r"\S*make(?:\[\d+\])?"
+_MAKE_USAGE = r"Usage: .*|Options:|  .*|This program built for .*|Report bugs to .*"
 
 # Lines that a tool prints after the program that it started has failed. A code is that of the
 # program.
@@ -110,6 +111,9 @@ _FORMS: tuple[_Form, ...] = (
         r"\S+:\d+: \*\*\* ((?:missing|extraneous|unterminated) .*"
         r"|(?:recipe|commands) commences? before first target)\.  Stop\.",
         (2,), "make can't read the Makefile: {name}", "Correct the Makefile"),
+    _Form(
+        rf"{_MAKE}: ((?:(?:unrecognized|invalid) option|option requires an argument)(?: --)? '.+')",
+        (2,), "make rejects its arguments: {name}", _ARGUMENTS, after=_MAKE_USAGE),
     _Form(r"ninja: error: unknown target '(.+)'.*",
         (1,), "ninja has no target {name}", "Correct the name of the target"),
     _Form(r"ninja: error: loading '(.+)': No such file or directory",
@@ -134,6 +138,8 @@ _FORMS: tuple[_Form, ...] = (
     # shells
     _Form(rf"{_SHELL}\d+: (?:\.: )?(?:cannot|can't) open '?(.+?)'?: No such file.*",
         (1, 2, 127), "the file {name} does not exist", _FILE),
+    _Form(rf"{_SHELL}\d+: (\S+): (?:command )?not found",
+        (127,), "the program {name} is missing", "Install it, or correct the command"),
     _Form(rf"{_SHELL}\d+: cd: can't cd to (.+)",
         (1, 2), "the folder {name} does not exist", _FOLDER),
     _Form(rf"{_SHELL}\d+: cd: (.+): No such file or directory",
@@ -458,7 +464,7 @@ _BY_PYTEST = {
 }
 _PYTEST = re.compile(r"(?:^|[\s/'\"(])(?:pytest|py\.test)(?=$|[\s'\")])")
 # The end of a command that gives another exit code to every failure.
-_OTHER_CODE = re.compile(r"\|\|[\s{]*(?:exit\s+\d+|false)[\s;)}'\"]*$")
+_OWN_CODE = re.compile(r"(?:\|\|[\s{]*|\bthen\s+)(?:exit\s+[1-9]\d*|false)[\s;)}'\"]*(?:fi\s*)?$")
 _BETWEEN_WORDS = re.compile(r"[\s;|&<>()]+")
 _OPERATOR = re.compile(r"&&|[;\n|]|(?<![<>&])&(?![>&])")
 
@@ -467,7 +473,8 @@ def cannot_run(exit_code: int | None, command: str, output: str) -> Obstacle | N
     """Return why a check that ended like this can't run; None if it ran or that is unknown.
 
     `output` is the end of what the check printed. A message counts only at the very end, together
-    with its exit code: the same words in the output of a failed test do not.
+    with its exit code: the same words in the output of a failed test do not. A command that itself
+    names an exit code (`make tst || exit 1`) hides that of the tool.
     """
     lines = [line.rstrip() for line in output.splitlines() if line.strip()]
     code = exit_code
@@ -498,9 +505,9 @@ def _trailer(line: str) -> re.Match[str] | None:
 
 
 def _matching(code: int, command: str, lines: Sequence[str]) -> Obstacle | None:
-    has_other_code = _OTHER_CODE.search(command) is not None
+    hides_code = _OWN_CODE.search(command) is not None
     for form, line, after in _patterns():
-        if not (code in form.codes or has_other_code) or form.tool not in command:
+        if not (hides_code or code in form.codes) or form.tool not in command:
             continue
         if (found := _last_match(line, after, lines)) is not None:
             name = found[1] if found.groups() else ""
