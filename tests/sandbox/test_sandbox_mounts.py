@@ -349,6 +349,8 @@ def test_database_and_records_of_a_fleet_are_out_of_reach(
         inside.tree = main.parent / "linked"
         git(main, "worktree", "add", "-q", str(inside.tree))
     database, record = main / ".git/rooda/fleet.sqlite", main / ".git/refs/rooda/fleet/one"
+    snapshot = main / ".git/refs/rooda/RUN/1"
+    git(main, "update-ref", "refs/rooda/RUN/1", "HEAD")
     if has_fleet:
         database.parent.mkdir()
         database.write_text("runs")
@@ -356,8 +358,10 @@ def test_database_and_records_of_a_fleet_are_out_of_reach(
     tip = git(main, "rev-parse", "HEAD")
     found = inside.sh(
         f"{FLEET.format(git=main / '.git')}; git commit -q --allow-empty -m more;"
-        "git update-ref -d refs/rooda/fleet/one; git update-ref refs/rooda/fleet/one HEAD"
+        "git update-ref -d refs/rooda/fleet/one; git update-ref refs/rooda/fleet/one HEAD;"
+        "git update-ref -d refs/rooda/RUN/1; git update-ref refs/rooda/RUN/1 HEAD"
     )
+    assert snapshot.read_text().strip() == tip
     assert "runs" not in found
     assert database.exists() is has_fleet
     assert database.parent.exists() is has_fleet

@@ -30,8 +30,9 @@ _FOLDERS = ("hooks", "info", "objects", "objects/info", "modules", "worktrees")
 _READ_ONLY = ("config", "config.worktree", "hooks", "info", "objects/info", "commondir")
 # In the folder that all work trees share, only these can be written from a linked work tree.
 _SHARED = ("objects", "refs", "logs")
-# What rooda keeps in the folder that all work trees share: the database of a fleet, its records.
-_DATABASE, _RECORDS = "rooda", "refs/rooda/fleet"
+# What rooda keeps in the folder that all work trees share: the database of a fleet, and refs to its
+# records and to snapshots.
+_DATABASE, _OWN_REFS = "rooda", "refs/rooda"
 _OF_LINKED_TREE = ("commondir", "gitdir", "config.worktree", "hooks", "info")
 _COMMONDIR, _ITSELF = "commondir", b".\n"
 _LARGEST = 256 * 1024  # bytes of a config file, and of a list of alternates
@@ -198,9 +199,9 @@ class GitMounts:
         return [*dict.fromkeys(Path(real(one)) for one in named for real in _PATHS)]
 
     def _hide_fleet(self, within: ProtectedMounts) -> None:
-        """Hide the database, which decides which commands workers run; protect the records."""
+        """Hide the database, which decides which commands workers run; protect the refs."""
         within.hide(self._common / _DATABASE)
-        within.protect(self._common / _RECORDS)
+        within.protect(self._common / _OWN_REFS)
 
     def _show_folder(self, folder: Path, within: ProtectedMounts) -> None:
         within.open(folder)
