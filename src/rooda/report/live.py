@@ -1,6 +1,6 @@
 """Write the report of a run while the run is at work: `loop.report`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rooda.loop.agent_events import StillWaiting, WaitStarted
@@ -34,13 +34,13 @@ class ReportWriter:
         run: str,
         tools: Tools,
         tell: Callable[[str], None],
-        root: Path | None = None,
+        trees: Sequence[Path] = (),
         masker: Masker = MASK_NOTHING,
     ) -> None:
-        """`root` is the folder of the work, if the workspace with the record is apart from it."""
+        """`trees` are the folders in which agents may have made links."""
         self._path = path
         self._workspace = workspace
-        self._root = root or workspace
+        self._trees = trees
         self._run = run
         self._tell = tell
         self._told: set[str] = set()
@@ -65,11 +65,11 @@ class ReportWriter:
         try:
             reader = RecordReader.for_view(self._workspace, self._masker.tree)
             summary = make.summary_of(reader, reader.run(self._run))
-            if not leads_out(self._path.parent, self._root):
+            if not leads_out(self._path.parent, *self._trees):
                 self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             form = make.format_of(self._path)
             pieces = make.text_of(summary, form, self._workspace, self._details)
-            write_whole(self._path, pieces, self._workspace, self._root)
+            write_whole(self._path, pieces, self._workspace, self._trees)
         except (OSError, StoreError) as error:
             reason = (isinstance(error, OSError) and error.strerror) or str(error)
             if reason not in self._told:

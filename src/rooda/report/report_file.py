@@ -3,7 +3,7 @@
 import contextlib
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -32,19 +32,19 @@ def write_default(workspace: Path, run: str, pieces: Iterable[str]) -> Path:
 
 
 def write_whole(
-    path: Path, pieces: Iterable[str], workspace: Path, root: Path | None = None
+    path: Path, pieces: Iterable[str], workspace: Path, trees: Sequence[Path] = ()
 ) -> None:
     """Write the file in one step, so that a reader sees the old one or the new one.
 
-    What is in its place is replaced, also a link. `root` is the work tree, if the workspace is
-    apart from it. Raises OSError, and then nothing has changed.
+    What is in its place is replaced, also a link. `trees` are other folders than the workspace in
+    which agents may have made links. Raises OSError, and then nothing has changed.
     """
     if str(path).startswith(_DEVICES):
         with path.open("wb", buffering=0) as device:
             for piece in pieces:
                 _write(device, piece.encode("utf-8", "replace"))
         return
-    if leads_out(path.parent, root or workspace):
+    if leads_out(path.parent, workspace, *trees):
         message = "a link in the work tree leads out of it"
         raise LinkedAwayError(errno.ELOOP, message, str(path.parent))
     if not path.parent.exists():
