@@ -80,7 +80,7 @@ def report_with_fault(kind: FailureKind) -> AgentReport:
         (Exited(0), TEXT_INSTEAD, Verdict.FAILURE, FailureKind.STARTUP),
         (Exited(0), BADLY, Verdict.FAILURE, FailureKind.EXIT),
         (Exited(0), CUT, Verdict.FAILURE, FailureKind.CRASH),
-        (Exited(0), MUTE, Verdict.FAILURE, FailureKind.CRASH),
+        (Exited(0), MUTE, Verdict.FAILURE, FailureKind.STARTUP),
         (Exited(1), BADLY, Verdict.FAILURE, FailureKind.EXIT),
         (Exited(1), CUT, Verdict.FAILURE, FailureKind.EXIT),
         (Exited(1), MUTE, Verdict.FAILURE, FailureKind.STARTUP),
@@ -498,7 +498,14 @@ IN_PLACE_OF_AN_ANSWER = {
     "ERROR: unexpected status 401 Unauthorized: Incorrect API key provided: dummy., url: x": AUTH,
     "[API Error: 401 Incorrect API key provided: dummy.]": AUTH,
     "error: You are not logged in, please log in with kiro-cli login": AUTH,
+    "Your account is on hold and can't use Claude Code. View details or appeal: x": AUTH,
+    "Your organization does not have access to Claude. Please login again or contact x.": AUTH,
+    "Your workspace is out of credits": AUTH,
     "You've hit your limit · resets 11:14am (UTC)": LIMIT,
+    "You've hit your org's monthly spend limit": LIMIT,
+    "You've hit your team's shared budget": LIMIT,
+    "Your org is out of usage · add funds to continue": LIMIT,
+    "Opus weekly limit reached ∙ resets Oct 6, 1pm": LIMIT,
     "You\u2019ve hit your usage limit. Try again at 7:02 AM.": LIMIT,
     "Claude AI usage limit reached|1794725026": LIMIT,
     "5-hour limit reached ∙ resets 3pm": LIMIT,
@@ -506,8 +513,13 @@ IN_PLACE_OF_AN_ANSWER = {
     "API Error: 529 Overloaded. This is a server-side issue, usually temporary": OVERLOADED,
     "API Error: 502\n<html>\n<body>Bad Gateway</body>\n</html>": OVERLOADED,
     "Kiro is having trouble responding right now": OVERLOADED,
+    "You have exhausted your capacity on this model": OVERLOADED,
+    "Policy-restricted capacity is unavailable. Please try again later.": OVERLOADED,
     "API Error: Connection error.": OFFLINE,
     "Unable to connect to API (ConnectionRefused)": OFFLINE,
+    "Unable to connect to Anthropic services": OFFLINE,
+    "Unable to connect to Anthropic services\n\nFailed to connect to api.anthropic.com: x\n\n"
+    "Please check your internet connection and network settings.": OFFLINE,
 }
 KNOWN_TEXTS = [command for cli, command in TEXTS if cli in KNOWN]
 
@@ -524,6 +536,17 @@ def test_error_in_place_of_a_text_answer_is_a_fault_with_exit_code_0(
         assert judge(Exited(0), NONE, report).verdict is FAULT_VERDICTS[kind]
     for command in ("aider --yes", "kimi --print"):
         assert not has_fault(command, ("stdout", words.encode()), codes=(0,))
+
+
+@pytest.mark.parametrize("words,kind", IN_PLACE_OF_AN_ANSWER.items())
+def test_error_in_place_of_a_text_answer_has_its_kind_with_a_bad_exit_code_too(
+    words: str, kind: FailureKind
+) -> None:
+    for command in KNOWN_TEXTS:
+        reader = reader_of(command)
+        reader.feed("stdout", f"{words}\n".encode())
+        reader.finish()
+        assert judge(Exited(1), NONE, reader.report(1)).kind is kind, command
 
 
 def test_error_on_stderr_without_an_answer_is_a_fault_with_exit_code_0() -> None:
@@ -570,7 +593,7 @@ def test_text_in_place_of_events_is_a_failure_with_exit_code_0(voice: Voice) -> 
 
     assert outcome("stdout", "I fixed it.").kind is FailureKind.STARTUP
     assert outcome("stdout", "I fixed it.").reason == "exit code 0 without any event"
-    assert outcome("stdout", "").kind is FailureKind.EMPTY
+    assert outcome("stdout", "").kind is FailureKind.STARTUP
     for words, kind in IN_PLACE_OF_AN_ANSWER.items():
         assert outcome("stdout", words).kind is kind, words
     assert outcome("stderr", "Error: Incorrect API key provided: dummy.").kind is AUTH

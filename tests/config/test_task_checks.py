@@ -80,6 +80,8 @@ def test_procedure_without_a_task_file_is_an_error(tmp_path: Path, work: Path) -
     [
         (None, True),
         ("Tasks are kept in PLAN.md. No tracker.\n", True),
+        ("Work tracking: `./PLAN.md`\n", True),
+        ("The plan is ../PLAN.md.\n", False),
         ("Run the tests with make.\n", True),
         ("## Known issues\n\nLinear search is slow; todo comments are fine.\n", True),
         ("Do not track build files. Report issues to the team.\n", True),

@@ -105,6 +105,8 @@ def test_without_runs_the_table_says_how_to_start_and_makes_nothing(user: Worksp
 
 @pytest.mark.long
 def test_mistakes_are_found_before_anything_is_added(user: Workspace) -> None:
+    user.write("bytes", b"\0")
+    (user.path / "link").symlink_to("/etc/passwd")
     for words, message in (
         (["TASKS.md"], "must specify AI command"),
         (["TASKS.md", "-a", "clude"], "Did you mean 'claude'?"),
@@ -116,6 +118,8 @@ def test_mistakes_are_found_before_anything_is_added(user: Workspace) -> None:
         (["TASKS.md", "--ai-cmd", "x", "--procedure", "buidl"], "Did you mean 'build'?"),
         (["gone.md", "--ai-cmd", "x"], "gone.md does not exist"),
         (["TASKS.md", "--no-such-flag"], "No such option"),
+        (["TASKS.md", "--ai-cmd", "x", "--context", "bytes"], "bytes is not text"),
+        (["TASKS.md", "--ai-cmd", "x", "--context", "link"], "link leads to"),
     ):
         done = user.rooda("fleet", "add", *words)
         assert done.code == 1, words

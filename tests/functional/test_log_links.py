@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rooda.views.log import LogFile
+from support.sandboxes import require_bwrap
 from support.workspace import Workspace
 
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
@@ -90,6 +91,40 @@ def test_folder_of_a_log_that_the_agent_replaces_by_a_link_is_not_followed(
     assert done.code == 0, done.err
     assert "a symbolic link now leads elsewhere" in done.err
     assert victim.read_text() == "of the user\n"
+
+
+@pytest.mark.real
+def test_log_behind_a_link_to_a_folder_of_git_is_refused(workspace: Workspace) -> None:
+    """A sandbox makes hooks and settings of git read-only for the agent that makes the link."""
+    hook = workspace.write(".git/hooks/post-commit", "true\n")
+    (workspace.path / "run.log").symlink_to(hook)
+    (workspace.path / "logs").symlink_to(hook.parent)
+    for name in ("run.log", "logs/post-commit"):
+        done = workspace.work(SUCCESS, "--log-file", name)
+        assert done.code == 1
+        assert f"{name}: a symbolic link leads out" in done.err
+        done = workspace.work(SUCCESS, "--session-log", name)
+        assert f"{Path(name).name} can't be written: a symbolic link leads out" in done.err
+    assert hook.read_text() == "true\n"
+
+
+@pytest.mark.real(rows=1)
+@pytest.mark.parametrize("flag", ["--log-file", "--session-log", "--report"])
+def test_link_in_another_work_tree_of_the_agent_leads_no_file_out(
+    workspace: Workspace, victim: Path, flag: str
+) -> None:
+    """The agent works in another tree than the user, or may write to another folder."""
+    require_bwrap()
+    other = workspace.sibling("other")
+    name = f"{victim.name}.md"
+    (other.path / "logs").symlink_to(victim.parent)
+    for where in (
+        ("--working-dir", str(other.path)),
+        ("--sandbox", "bwrap", "--sandbox-writable", str(other.path)),
+    ):
+        done = workspace.work(SUCCESS, *where, flag, f"{other.path}/logs/{name}")
+        assert "link" in done.err
+        assert [one.name for one in victim.parent.iterdir()] == [victim.name]
 
 
 @pytest.mark.real

@@ -373,6 +373,15 @@ def test_plan_decides_when_the_work_is_done(planned: Ralphs) -> None:
 
 
 @pytest.mark.real
+def test_build_that_is_never_done_ends_after_three_refusals(planned: Ralphs) -> None:
+    planned.agent_does(f"echo more >> work; {COMPLETE}", DONE_WHEN="tasks", MAX_RETRIES="9")
+    done = planned.ralph("build")
+    assert (done.code, planned.starts) == (4, 3)
+    assert "the agent signaled COMPLETE 3 times in a row" in done.err
+    assert "SUCCESS" not in planned.rooda("why").out.partition("Limits and settings")[0]
+
+
+@pytest.mark.real
 def test_wrong_done_when_is_an_error(planned: Ralphs) -> None:
     planned.agent_does(WORKS, DONE_WHEN="never")
     done = planned.ralph("build")

@@ -193,6 +193,30 @@ def test_after_a_kill_all_uncommitted_files_are_the_users_unless_they_say_otherw
     assert committed(work) == ["a", "new", "notes"]
 
 
+@pytest.mark.real(rows=1)
+@pytest.mark.parametrize("sender", ["push", "publish"])
+def test_what_the_user_changes_during_a_slow_push_stays_out_of_commits(
+    work: GitWork, sender: str
+) -> None:
+    on, off = work.marker("on"), work.marker("off")
+    slow = f"echo . > {on}; until [ -e {off} ]; do sleep 0.05; done"
+    work.git_hook("pre-push", slow)
+    flags = ("--push",) if sender == "push" else ("--publish", slow)
+    agent = work.agents("echo one > one", "echo two > two; echo more >> both", SUCCESS)
+    running = work.begin(agent, "-n", "3", "--commit", *flags)
+    wait_for(on)
+    work.write("notes", "mine\n")
+    work.write("README", "half done\n")
+    work.write("both", "mine\n")
+    off.touch()
+    done = running.finish()
+    assert done.code == 0
+    assert committed(work) == ["both", "two"]
+    assert "commits leave them out until the agent changes them files=" in done.err
+    assert done.err.count("Changed while no agent worked") == 1
+    assert work.git("status", "--porcelain") == " M README\n?? notes"
+
+
 def test_ralph_commits_everything_as_git_add_does(workspace: Workspace) -> None:
     with ralph_work(workspace) as work:
         work.agent_does(f"touch new; echo a plan > .ralph/implementation_plan.md; {COMPLETE}")

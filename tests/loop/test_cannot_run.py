@@ -49,6 +49,13 @@ CONFTEST = (
 RAKE = "rake aborted!\nDon't know how to build task 'tst' (See the list of available tasks)\n"
 TRACE = "(See full trace by running task with --trace)\n"
 NO_TARGET = "make: *** No rule to make target 'tst'.  Stop.\n"
+MAKE_USAGE = (
+    "Usage: make [options] [target] ...\nOptions:\n"
+    "  -B, --always-make           Unconditionally make all targets.\n"
+    "  -C DIRECTORY, --directory=DIRECTORY\n"
+    "                              Change to DIRECTORY before doing anything.\n\n"
+    "This program built for x86_64-pc-linux-gnu\nReport bugs to <bug-make@gnu.org>\n"
+)
 TIME = (
     "Command exited with non-zero status 2\n"
     "0.00user 0.00system 0:00.00elapsed 28%CPU (0avgtext+0avgdata 2300maxresident)k\n"
@@ -143,6 +150,13 @@ NO_PYTEST = f"{PYTHON}: No module named pytest\n"
             "make: *** No targets specified and no makefile found.  Stop.\n",
             "make found no Makefile",
         ),
+        (1, "make tst || exit 1", NO_TARGET, "target tst"),
+        (3, "if ! make tst; then exit 3; fi", NO_TARGET, "target tst"),
+        (1, "make tst || false", NO_TARGET, "target tst"),
+        (1, "pytst || exit 1", "/usr/bin/sh: 1: pytst: not found\n", "program pytst"),
+        (1, "pytst || exit 1", "bash: line 1: pytst: command not found\n", "program pytst"),
+        (2, "make --no", f"make: unrecognized option '--no'\n{MAKE_USAGE}", "option '--no'"),
+        (2, "make -Q", f"make: invalid option -- 'Q'\n{MAKE_USAGE}", "option -- 'Q'"),
         (2, "make -C x t", "make: *** x: No such file or directory.  Stop.\n", "folder x does not"),
         (
             2,
@@ -485,6 +499,253 @@ NO_PYTEST = f"{PYTHON}: No module named pytest\n"
             ),
             "docker is not running",
         ),
+        (
+            2,
+            "pytest >logs/out.txt 2>&1",
+            "/bin/sh: 1: cannot create logs/out.txt: Directory nonexistent\n",
+            "can't write to logs/out.txt",
+        ),
+        (
+            1,
+            "bash -c 'pytest 2>logs/out.txt'",
+            "bash: line 1: logs/out.txt: No such file or directory\n",
+            "logs/out.txt does not exist",
+        ),
+        (1, "mkae test || exit 1", "/bin/sh: 1: mkae: not found\n", "mkae is missing"),
+        (1, "bash -c 'make tst || { exit 1; }'", NO_TARGET, "no rule for the target tst"),
+        (1, "(cd sub && pytest -q) || false", "\nno tests ran in 0.01s\n", "pytest found no tests"),
+        (
+            1,
+            "bash -c '(mkae test)||exit 1'",
+            "bash: line 1: mkae: command not found\n",
+            "mkae is missing",
+        ),
+        (
+            1,
+            "sudo make test",
+            (
+                "sudo: a terminal is required to read the password; either use the -S option to "
+                "read from standard input or configure an askpass helper\n"
+                "sudo: a password is required\n"
+            ),
+            "asks for a password",
+        ),
+        (
+            1,
+            "poe tst",
+            (
+                "Poe the Poet (version 0.49.0)\n\nError: Unrecognized task 'tst'\n\nUsage:\n"
+                "  poe [global options] task [task arguments]\n\nConfigured tasks:\n  test\n"
+            ),
+            "no task tst",
+        ),
+        (
+            1,
+            "poe test",
+            (
+                "Poe the Poet (version 0.49.0)\n\nError: No poe configuration found from location "
+                "/w\n\nUsage:\n  poe [global options] task\n\nNO TASKS CONFIGURED\n"
+            ),
+            "poe found no tasks",
+        ),
+        (
+            2,
+            "make -C sub test",
+            (
+                "make: Entering directory '/w/sub'\nMakefile:2: *** missing separator.  Stop.\n"
+                "make: Leaving directory '/w/sub'\n"
+            ),
+            "can't read the Makefile: missing separator",
+        ),
+        (2, "make", "Makefile:1: *** recipe commences before first target.  Stop.\n", "recipe com"),
+        (
+            1,
+            "cmake -S src -B build && cmake --build build",
+            (
+                'CMake Error: The source directory "/w/src" does not appear to contain '
+                "CMakeLists.txt.\n"
+                "Specify --help for usage, or press the help button on the CMake GUI.\n"
+            ),
+            "no project in /w/src",
+        ),
+        (
+            1,
+            "cmake --preset ci",
+            "CMake Error: Could not read presets from /w: File not found\n",
+            "no presets",
+        ),
+        (
+            8,
+            "ctest --no-tests=error",
+            (
+                "No tests were found!!!\nErrors while running CTest\n"
+                "Output from these tests are in: /w/Testing/Temporary/LastTest.log\n"
+                'Use "--rerun-failed --output-on-failure" to re-run the failed cases verbosely.\n'
+            ),
+            "ctest found no tests",
+        ),
+        (
+            1,
+            "meson test -C build",
+            "\nERROR: No such build data file as '/w/build/meson-private/build.dat'.\n",
+            "not configured",
+        ),
+        (
+            1,
+            "bash -e ci.sh",
+            "bash: ci.sh: No such file or directory\n",
+            "ci.sh does not exist",
+        ),
+        (
+            1,
+            "pip install -r dev.txt && pytest",
+            (
+                "ERROR: Could not open requirements file: [Errno 2] No such file or directory: "
+                "'dev.txt'\n"
+            ),
+            "no file dev.txt",
+        ),
+        (
+            1,
+            "pip install -e . && pytest",
+            (
+                "ERROR: file:///w does not appear to be a Python project: neither 'setup.py' nor "
+                "'pyproject.toml' found.\n"
+            ),
+            "no Python project",
+        ),
+        (
+            1,
+            "flake8 srcc",
+            ("srcc:0:1: E902 FileNotFoundError: [Errno 2] No such file or directory: 'srcc'\n"),
+            "flake8 found no srcc",
+        ),
+        (
+            1,
+            "pylint srcc",
+            "************* Module srcc\nsrcc:1:0: F0001: No module named srcc (fatal)\n",
+            "pylint found no srcc",
+        ),
+        (
+            1,
+            "ruff check srcc.py",
+            "E902 No such file or directory (os error 2)\n--> srcc.py:1:1\n\nFound 1 error.\n",
+            "ruff found no such file",
+        ),
+        (
+            2,
+            "black --check srcc",
+            (
+                "Usage: black [OPTIONS] SRC ...\nTry 'black --help' for help.\n\n"
+                "Error: Invalid value for 'SRC ...': Path 'srcc' does not exist.\n"
+            ),
+            "there is no srcc",
+        ),
+        (
+            2,
+            "nox",
+            "nox > Failed to load Noxfile /w/noxfile.py, no such file exists.\n",
+            "no noxfile.py",
+        ),
+        (
+            1,
+            "npm test",
+            (
+                "npm error code EJSONPARSE\n"
+                "npm error JSON.parse Failed to parse JSON data.\n"
+                "npm error JSON.parse Note: package.json must be actual JSON, "
+                "not just JavaScript.\n"
+                "npm error A complete log of this run can be found in: /h/.npm/_logs/x.log\n"
+            ),
+            "not valid JSON",
+        ),
+        (
+            1,
+            "mvn -q -pl nosuch test",
+            (
+                "[ERROR] Could not find the selected project in the reactor: nosuch -> [Help 1]\n"
+                "[ERROR] \n[ERROR] Re-run Maven using the -X switch to enable full debug logging.\n"
+            ),
+            "no project nosuch",
+        ),
+        (
+            1,
+            "mvn -q test",
+            (
+                "[ERROR] The build could not read 1 project -> [Help 1]\n[ERROR]   \n"
+                "[ERROR]   The project  (/w/pom.xml) has 1 error\n"
+                "[ERROR]     Non-readable POM /w/pom.xml: no more data available @2:1\n"
+            ),
+            "can't read pom.xml",
+        ),
+        (
+            125,
+            "docker run --rm nosuch make test",
+            (
+                "docker: Error response from daemon: pull access denied for nosuch.\n"
+                "See 'docker run --help'.\n"
+            ),
+            "pull access denied",
+        ),
+        (1, "inv tst", "No idea what 'tst' is!\n", "no task tst"),
+        (1, "invoke test", "Can't find any collection named 'tasks'!\n", "no tasks.py"),
+        (
+            1,
+            "pdm run tst",
+            "[PdmUsageError]: Command 'tst' is not found in your PATH.\n",
+            "no script or program tst",
+        ),
+        (
+            1,
+            "pdm run test",
+            (
+                "[ProjectError]: The pyproject.toml has not been initialized yet. You can do this "
+                "by running `pdm init`.\n"
+            ),
+            "no project",
+        ),
+        (1, "hatch run ci:test", "Unknown environment: ci\n", "no environment ci"),
+        (
+            1,
+            "pre-commit run tst -a",
+            "No hook with id `tst` in stage `pre-commit`\n",
+            "no hook tst",
+        ),
+        (
+            1,
+            "pre-commit run -a",
+            (
+                "An error has occurred: InvalidConfigError: \n"
+                "=====> .pre-commit-config.yaml is not a file\n"
+                "Check the log at /h/.cache/pre-commit/pre-commit.log\n"
+            ),
+            "no .pre-commit-config.yaml",
+        ),
+        (2, "mypy -p nosuch", "Can't find package 'nosuch'\n", "no package nosuch"),
+        (
+            1,
+            "java -jar t.jar",
+            "Error: Unable to access jarfile t.jar\n",
+            "t.jar does not exist",
+        ),
+        (
+            1,
+            "java -cp build AllTests",
+            (
+                "Error: Could not find or load main class AllTests\n"
+                "Caused by: java.lang.ClassNotFoundException: AllTests\n"
+            ),
+            "no class AllTests",
+        ),
+        (
+            2,
+            "javac T.java",
+            (
+                "error: file not found: T.java\nUsage: javac <options> <source files>\n"
+                "use --help for a list of possible options\n"
+            ),
+            "T.java does not exist",
+        ),
     ],
 )
 def test_check_that_cannot_run_is_found_with_its_reason_and_a_fix(
@@ -516,6 +777,8 @@ COLLECTION = (
         (0, "make tst", "make: *** No rule to make target 'tst'.  Stop.\n"),
         (None, "make tst", "make: *** No rule to make target 'tst'.  Stop.\n"),
         (1, "make tst", "make: *** No rule to make target 'tst'.  Stop.\n"),
+        (1, "make test || exit 1", "make: *** No rule to make target 'tst'.  Stop.\n1 failed\n"),
+        (1, "make a || exit 1", "make: *** No rule to make target 'f', needed by 'a'.  Stop.\n"),
         (2, "make all", "make: *** No rule to make target 'foo.c', needed by 'all'.  Stop.\n"),
         (2, "make all", "make: don't know how to make foo.c. Stop\nmake: stopped in /w\n"),
         (2, "make test", "1 failed in 0.59s\nmake: *** [Makefile:12: test] Error 1\n"),
@@ -525,6 +788,15 @@ COLLECTION = (
         (1, "pytest", PYTEST_RED.format('npm error Missing script: "tst"')),
         (1, "pytest", PYTEST_RED.format("no tests ran in 0.1s")),
         (1, "./check", "bash: line 3: out.txt: No such file or directory\n"),  # the agent's work
+        (1, "./check", "sh: 1: cannot create out/x: Directory nonexistent\n"),
+        (1, "./check", "./check: line 3: convert: command not found\n"),
+        (1, "make test || exit 1", "1 failed\nmake: *** [Makefile:2: test] Error 1\n"),
+        (1, "make tst || exit 1; ./check", f"{NO_TARGET}"),
+        (1, "mkae test || pytest", "sh: 1: mkae: not found\n1 failed in 0.59s\n"),
+        (1, "./run.sh", "Error: Could not find or load main class app.Main\n"),
+        (2, "make", "Makefile:7: *** set DB_URL, or start the database.  Stop.\n"),
+        (1, "flake8", "./a.py:0:1: E902 FileNotFoundError: [Errno 2] No such file: './a.py'\n"),
+        (2, "./app --config x", "Error: Invalid value for 'IN': Path 'in.txt' does not exist.\n"),
         (1, "coverage run t.py", "No module named 'pytest'\n"),
         (2, "pytest -q", COLLECTION),
         (

@@ -115,6 +115,37 @@ def test_state_folder_is_absent_but_for_the_private_home(inside: Inside) -> None
     assert (state / "home/x").read_text() == "kept\n"
 
 
+def test_files_that_git_reads_settings_from_are_read_only(inside: Inside) -> None:
+    """Git outside would run the programs that they name: `core.sshCommand`, `receivepack`."""
+    tree = inside.tree
+    (tree / ".gitconfig").write_text("[include]\n\tpath = more/settings\n")
+    (tree / "more").mkdir()
+    (tree / "more/settings").write_text("[alias]\n\tst = status\n")
+    git(tree, "config", "include.path", "../.gitconfig")
+    (tree / "not-yet").write_text("")
+    git(tree, "config", "includeIf.onbranch:other.path", f"{tree}/not-yet")
+    said = inside.sh(
+        """for file in .gitconfig more/settings not-yet; do
+            (echo x >> $file) 2>/dev/null && echo "wrote $file"
+            perl -e 'rename shift, "away" and print "moved\n"' $file
+        done; perl -e 'rename shift, "away" and print "moved\n"' more; git st --short"""
+    )
+    assert said.splitlines() == ["?? .gitconfig", "?? more/", "?? not-yet"]
+    (tree / "not-yet").unlink()
+    with pytest.raises(SandboxError, match=f"includes {tree}/not-yet, which is missing"):
+        Sandbox.of(inside.plan())
+
+
+def test_settings_in_a_repository_elsewhere_that_it_includes_are_read_only(inside: Inside) -> None:
+    tree, elsewhere = inside.tree, inside.tree.parent / "elsewhere"
+    git(tree, "init", "-q", f"--separate-git-dir={elsewhere}")
+    git(tree, "config", "core.worktree", str(tree))
+    git(tree, "config", "include.path", "more")
+    (elsewhere / "more").write_text("[alias]\n\tst = status\n")
+    assert inside.sh(f"(echo x >> {elsewhere}/more) 2>/dev/null || git st --short") == ""
+    assert (elsewhere / "more").read_text() == "[alias]\n\tst = status\n"
+
+
 def test_commondir_of_a_killed_run_is_accepted_and_another_one_is_refused(inside: Inside) -> None:
     file = inside.tree / ".git/commondir"
     file.write_text(".\n")
@@ -324,6 +355,8 @@ def test_database_and_records_of_a_fleet_are_out_of_reach(
         inside.tree = main.parent / "linked"
         git(main, "worktree", "add", "-q", str(inside.tree))
     database, record = main / ".git/rooda/fleet.sqlite", main / ".git/refs/rooda/fleet/one"
+    snapshot = main / ".git/refs/rooda/RUN/1"
+    git(main, "update-ref", "refs/rooda/RUN/1", "HEAD")
     if has_fleet:
         database.parent.mkdir()
         database.write_text("runs")
@@ -331,8 +364,10 @@ def test_database_and_records_of_a_fleet_are_out_of_reach(
     tip = git(main, "rev-parse", "HEAD")
     found = inside.sh(
         f"{FLEET.format(git=main / '.git')}; git commit -q --allow-empty -m more;"
-        "git update-ref -d refs/rooda/fleet/one; git update-ref refs/rooda/fleet/one HEAD"
+        "git update-ref -d refs/rooda/fleet/one; git update-ref refs/rooda/fleet/one HEAD;"
+        "git update-ref -d refs/rooda/RUN/1; git update-ref refs/rooda/RUN/1 HEAD"
     )
+    assert snapshot.read_text().strip() == tip
     assert "runs" not in found
     assert database.exists() is has_fleet
     assert database.parent.exists() is has_fleet

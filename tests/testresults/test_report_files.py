@@ -9,7 +9,7 @@ import pytest
 
 from rooda.testresults.junit_xml import LARGEST
 from rooda.testresults.read import read_outputs
-from rooda.testresults.report_files import matching, read_reports
+from rooda.testresults.report_files import read_reports
 from rooda.testresults.results import TestDetail, TestStatus
 from support.outputs import counts
 from support.tables import each_row
@@ -252,10 +252,3 @@ def test_number_of_reports_and_their_total_size_are_limited(tmp_path: Path) -> N
     large = read_reports(["much/*"], tmp_path, LONG_AGO)
     assert large is not None
     assert [detail.name for detail in large.details] == ["much/4.xml"]
-
-
-def test_search_stops_after_the_maximum_number_of_names(tmp_path: Path) -> None:
-    for number in range(20):
-        passed(tmp_path / str(number) / "a.xml")
-    assert len(matching(["**/*.xml"], tmp_path)) == 20
-    assert len(matching(["**/*.xml"], tmp_path, most=25)) < 10

@@ -2,8 +2,6 @@
 
 import hashlib
 import os
-import struct
-import subprocess
 import tempfile
 import tracemalloc
 from pathlib import Path
@@ -13,7 +11,7 @@ import pytest
 from rooda.workspace.clean_copy import clean_folder, copy_files, remove_copies
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.tools import Tools
-from support.gitrepo import git
+from support.gitrepo import git, write_index
 
 
 @pytest.fixture(autouse=True)
@@ -131,28 +129,6 @@ def test_only_copies_of_the_same_work_tree_are_removed(top: Path, tmp: Path) -> 
         assert not name.exists()
         assert top.exists()
         assert (tmp / "unrelated").exists()
-
-
-def write_index(top: Path, *entries: tuple[int, str, bytes]) -> None:
-    """Write an index by hand: the mode, the name, and the content of each entry.
-
-    Git itself would refuse some of the names. The entries are marked `assume-unchanged`, so that
-    git does not compare them with the disk.
-    """
-    packed = b""
-    for mode, name, content in sorted(entries, key=lambda one: one[1]):
-        made = subprocess.run(
-            ["git", "hash-object", "-w", "--stdin"],
-            check=True,
-            cwd=top,
-            input=content,
-            capture_output=True,
-        )
-        number, raw = bytes.fromhex(made.stdout.decode().strip()), name.encode()
-        entry = struct.pack(">10I20sH", *[0] * 6, mode, 0, 0, 0, number, 0x8000 | len(raw)) + raw
-        packed += entry + b"\0" * (8 - len(entry) % 8)
-    index = struct.pack(">4sII", b"DIRC", 2, len(entries)) + packed
-    (top / ".git/index").write_bytes(index + hashlib.sha1(index, usedforsecurity=False).digest())
 
 
 @pytest.mark.real(rows=3)

@@ -26,7 +26,7 @@ from rooda.workspace.tools import Tools
 from rooda.workspace.tree_changes import Changes
 from support.children import until
 from support.faults import powerless, small_disk
-from support.gitrepo import Repo, repository, some_long, walk
+from support.gitrepo import Repo, repository, some_long, walk, write_index
 from support.workspace import Workspace, alive
 
 pytestmark = pytest.mark.real
@@ -294,6 +294,18 @@ def test_name_that_git_refuses_is_skipped_and_named(repo: Repo) -> None:
     assert after.left_out == (".gitmodules", "src/.GIT/config")
     assert after.changes is not None
     assert len(after.changes.created) == 21
+
+
+def test_forged_name_in_the_index_does_not_end_the_snapshots(repo: Repo) -> None:
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    index = (repo.path / ".git/index").read_bytes()
+    write_index(repo.path, (0o100644, "../outside", b"x"), (0o100644, "a/.git/config", b"x"))
+    repo.write("new", "x")
+    assert snapshots.take("r1", "1").changes == Changes(created=("new",))
+    (repo.path / ".git/index").write_bytes(index)
+    repo.write("newer", "x")
+    assert snapshots.take("r1", "2").changes == Changes(created=("newer",))
 
 
 def test_entry_that_git_refuses_does_not_affect_the_others(repo: Repo) -> None:
@@ -565,6 +577,19 @@ def test_nothing_is_written_to_a_repository_that_took_the_place_of_the_first(
     assert other.git_files() == before
     if here:
         assert walk(repo.path / ".git") == here, "nor to the new one at the same place"
+
+
+def test_later_run_writes_nothing_through_a_link_that_an_agent_left_as_refs_rooda(
+    repo: Repo, tmp_path: Path
+) -> None:
+    repo.sh("git clone -q . ../other")
+    other = Repo(tmp_path / "other", repo.environ)
+    repo.open().take("r", "0")
+    repo.sh(REPLACED["a link as refs/rooda"])
+    before = other.git_files()
+    with pytest.raises(GitStoppedError, match=r"refs/rooda is a link now that leads elsewhere"):
+        repo.open().take("later", "0")
+    assert other.git_files() == before
 
 
 @pytest.mark.parametrize("left", ["", "ln -s work work"])

@@ -131,7 +131,7 @@ class FailureKind(StrEnum):
     )
     NOT_DONE = FailureRow(
         "not-done",
-        "the agent signaled SUCCESS, but the work is not done",
+        "the agent signaled that the work is done, but it is not",
         settings=("done_when", "tasks"),
         advice="See what is not done: mark tasks that are done and remove those that you do not "
         "want, or correct the command of done_when",

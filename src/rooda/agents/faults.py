@@ -53,9 +53,10 @@ _CONTEXT = _any_of(
     r"too many (?:input )?tokens",
 )
 _THROTTLED = r"\bthrottl"
+_HIT = r"hit your (?:[\w'\u2019]+[ -]){0,3}(?:limit|budget)\b"
 _LIMIT = _any_of(
     r"\b(?:rate|usage|session|weekly|daily|hourly|5-hour|spending|request|message)[ _-]limit",
-    r"hit your (?:\w+[ -])?(?:\w+ )?limit",
+    _HIT,
     r"limit (?:has been )?(?:reached|exceeded|will reset)",
     r"reached your .{0,40}limit",
     r"too many requests",
@@ -75,7 +76,7 @@ _OF_USAGE = _any_of(
     r"\b(?:usage|session|weekly|daily|hourly|monthly|spending|message|plan)[ _-](?:\w+ )?"
     r"(?:limit|quota|cap\b|allowance)",
     r"\b(?:\d+|five)[ -]hours? limit",
-    r"hit your (?:\w+[ -])?(?:\w+ )?limit",
+    _HIT,
     r"\b(?:per|a|each|every)[ -]?(?:hour|day|week|month)\b|PerDay|\b[RT]PD\b",
     r"(?<!connection )\breset(?:s|ting)?(?:At|Time)?\b",
     r"exceeded your .{0,60}(?:usage|allowance)",
@@ -92,7 +93,11 @@ _OF_RATE = _any_of(
     r"\bconcurren",
     r"slow(?:ing)? down",
 )
-_CREDIT = _any_of(r"credit balance is too low", r"insufficient (?:credit|funds|balance)")
+_CREDIT = _any_of(
+    r"credit balance is too low",
+    r"insufficient (?:credit|funds|balance)",
+    r"out of credits\b",
+)
 _OVERLOADED = _any_of(
     r"\boverload",
     r"\bUNAVAILABLE\b",
@@ -108,7 +113,8 @@ _OVERLOADED = _any_of(
     r"gateway[ _]?time-?out",
     r"deadline[ _]exceeded",
     r"upstream (?:connect|error|request|server|prematurely|timed|is )|no healthy upstream",
-    r"(?:at|over|no|out of|insufficient|limited) capacity|capacity (?:issue|constraint|limit)",
+    r"(?:at|over|no|out of|insufficient|limited|exhausted your) capacity",
+    r"capacity[ _](?:issue|constraint|limit|exhausted)",
     r"(?:high|heavy|increased|unusual(?:ly)?(?: high)?|peak) (?:demand|load|traffic|volume)",
     r"(?:server|service|model|api|system)s? (?:is|are) (?:\w+ )?(?:too )?(?:busy|down)\b",
     r"server had an error",
@@ -128,7 +134,7 @@ _AUTH = _any_of(
     r"(?:access|oauth|bearer|refresh|session)[ _]?token .{0,40}(?:expired|revoked|invalid)",
     r"permission_error",
     r"AuthError",
-    r"disabled organization|organization has been disabled",
+    r"disabled organization|organization has been disabled|account is on hold",
     r"token could not be refreshed",
     r"missing environment variable",
     r"with your ChatGPT plan",
@@ -279,14 +285,18 @@ _KNOWN_WORDS = _any_of(
     r"OAuth token (?:has |is )?(?:expired|revoked|invalid)\b",
     r"Your (?:access token|authentication session) could not be refreshed\b",
     r"(?:Your|This) organization has (?:been )?disabled\b",
+    r"Your (?:organization|account) does not have access to Claude\b",
+    r"Your account is on hold\b",
+    r"(?:You['\u2019]re|Your (?:org|organization|workspace|team) is) out of credits\b",
     r"Credit balance is too low\b",
     # LIMIT
-    r"You['\u2019]ve (?:hit|reached) your\b.{0,40}\blimit\b",
-    r"You['\u2019]re out of (?:extra )?usage\b",
+    r"You['\u2019]ve (?:hit|reached) your\b.{0,40}\b(?:limit|budget)\b",
+    r"(?:You['\u2019]re|Your (?:org|organization|workspace|team) is) out of (?:extra )?usage\b",
     r"You have exhausted your\b",
     r"You (?:have )?exceeded your current quota\b",
     r"Claude (?:AI )?usage limit reached\b",
-    r"(?:Usage|Session|Daily|Weekly|Monthly|5-hour|Opus|Sonnet)(?: usage)? limit reached"
+    r"(?:(?:Opus|Sonnet) )?(?:Usage|Session|Daily|Weekly|Monthly|5-hour|Opus|Sonnet)"
+    r"(?: usage)? limit reached"
     r"(?! · wrapping)(?: *[·∙|.]|$)",
     r"This request would exceed your\b",
     r"Quota exceeded *[.:]",
@@ -296,8 +306,10 @@ _KNOWN_WORDS = _any_of(
     r"(?:Kiro|Amazon Q) is having trouble responding\b",
     r"Failed to get response from the AI model\b",
     r"stream disconnected before completion\b",
-    r"Unable to connect to (?:the )?(?:\w+ )?API\b",
+    r"Policy-restricted capacity is unavailable\b",
+    r"Unable to connect to (?:(?:the )?(?:\w+ )?API|Anthropic services)\b",
     r"(?:Connection error|Request timed out|fetch failed)\.?$",
+    r"Please check your (?:internet|network) connection\b",
 )
 _IN_PLACE = rf"\[?API Error(?:: | \()|(?:Error(?: when talking to \w+ API)?: ?)?(?:{_KNOWN_WORDS})"
 _IN_PLACE_KINDS = (

@@ -129,8 +129,10 @@ class OutputReader:
     def _last_words(self, printed: LastOutput) -> Fault | None:
         """Return the failure that the CLI reports outside of its events."""
         adapter = self._adapter
-        if printed.failed or self._events:
+        if self._events:
             return adapter.last_words(printed)
+        if printed.failed:
+            return adapter.last_words(printed) or adapter.error_as_answer(printed)
         if self._is_mute:  # the CLI failed despite exit code 0: its text is an error
             return adapter.last_words(replace(printed, failed=True)) or known_error(printed.stdout)
         return adapter.error_as_answer(printed)

@@ -4,7 +4,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from rooda.config.command import AgentCommand
 from rooda.config.layers import PhaseValue
+from rooda.config.own_files import trees_of_agents
 from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values
 from rooda.config.sensitive import without_secret_values
@@ -130,7 +131,8 @@ def check_places(values: Values, working_dir: Path, workspace: Path) -> Iterator
         text = f"Working directory {what}: {working_dir}"
         yield _wrong(text, "Create it, or name another", values, WORKING_DIR)
     log_file = values[LOG_FILE]
-    if log_file is not None and (reason := _unwritable_file(Path(log_file), workspace)):
+    trees = trees_of_agents(values, workspace)
+    if log_file is not None and (reason := _unwritable_file(Path(log_file), trees)):
         text = f"Log file can't be written: {log_file}: {reason}"
         yield _wrong(text, "Choose another with --log-file", values, LOG_FILE)
 
@@ -144,10 +146,10 @@ def _writable_folder(path: Path) -> bool:
     return is_folder(path) and os.access(path, os.W_OK | os.X_OK)
 
 
-def _unwritable_file(path: Path, workspace: Path) -> str:
+def _unwritable_file(path: Path, trees: Sequence[Path]) -> str:
     """Return why a file can't be written; nothing if it can."""
     mode = file_mode(path)
-    if leads_out(path, workspace):
+    if leads_out(path, *trees):
         return OUTSIDE
     if mode == 0 and not is_folder(path.parent):
         return os.strerror(errno.ENOENT)

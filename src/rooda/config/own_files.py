@@ -8,9 +8,16 @@ from pathlib import Path
 from msgspec import Struct
 
 from rooda.config.resolve import Values
-from rooda.config.settings import LOG_FILE, REPORT, SESSION_LOG
+from rooda.config.settings import (
+    LOG_FILE,
+    REPORT,
+    SANDBOX_WRITABLE,
+    SESSION_LOG,
+    WORKING_DIR,
+)
 from rooda.text.paths import glob_of_name, glob_of_series
 from rooda.workspace.old_record import OLD_FOLDER
+from rooda.workspace.work_tree import work_tree
 
 _OUTPUT_STREAMS = (1, 2)
 
@@ -42,6 +49,16 @@ def own_files(values: Values) -> list[OwnFile]:
     if session is not None:
         own.append(OwnFile(Path(session).resolve(), has_kin=True))
     return own
+
+
+def trees_of_agents(values: Values, folder: Path) -> tuple[Path, ...]:
+    """Return the folders in which agents may have made links: no file of rooda's is behind one.
+
+    `folder` is where the user works; the agent may work in another work tree.
+    """
+    worked_in = Path(values[WORKING_DIR] or folder)
+    writable = (Path(one) for one in values[SANDBOX_WRITABLE])
+    return work_tree(folder), work_tree(worked_in), *writable
 
 
 def pathspecs(values: Values, top: str) -> list[tuple[str, str]]:

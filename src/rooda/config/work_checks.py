@@ -26,8 +26,8 @@ _TRACKER = re.compile(
 )
 _NO_TRACKER = re.compile(r"\b(?:no|none|without|not|never)\b", re.IGNORECASE)
 _HEADING = re.compile(r"^#+ *(.*?)\s*\n\s*", re.MULTILINE)  # it says what the next line is about
-_ELSEWHERE = re.compile(r"[\w.-]+/(?:[A-Z]+-)?(?:PLAN|TASK)\.md")
-_AT_ROOT = re.compile(r"(?<![\w/])(?:PLAN|TASK)\.md")
+_ELSEWHERE = re.compile(r"(?:[\w-]|\.\.)/(?:[A-Z]+-)?(?:PLAN|TASK)\.md")
+_AT_ROOT = re.compile(r"(?<![\w/])(?:\./)?(?:PLAN|TASK)\.md")
 
 
 def warn_of_no_work(

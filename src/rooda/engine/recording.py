@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rooda.config.own_files import own_files
+from rooda.config.own_files import own_files, trees_of_agents
 from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.settings import (
@@ -133,13 +133,15 @@ class Recording(Struct, frozen=True):
 
         plan = self.plan
         where = (path, plan.place, run)
-        emitter.add(ReportWriter(*where, plan.tools, tell, masker))
+        trees = trees_of_agents(plan.values, plan.workspace)
+        emitter.add(ReportWriter(*where, plan.tools, tell, trees, masker))
 
     def _log_session(
         self, emitter: Emitter, run: str, resumed: Resumed | None, masker: Masker
     ) -> Callable[[], None]:
         """Write the session log beside the record, and to the file in the settings."""
         state, closing = self.plan.state, ExitStack()
+        trees = trees_of_agents(self.plan.values, self.plan.workspace)
         name = f"runs/{run}/{SESSION}"
         places: list[tuple[Path, Callable[[], int] | None]] = [
             (state / name, lambda: open_to_append(state, name))
@@ -148,9 +150,9 @@ class Recording(Struct, frozen=True):
             places.append((Path(other), None))
         for path, opened in places:
             try:
-                if opened is None and not leads_out(path, self.plan.workspace):
+                if opened is None and not leads_out(path, *trees):
                     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                file = LogFile(path, opened)
+                file = LogFile(path, opened, trees)
             except OSError as error:
                 emitter(RecordTrouble(f"{path.name} can't be written: {error.strerror}"))
                 continue

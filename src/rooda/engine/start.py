@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from rooda.config.configured_env import address_variable
+from rooda.config.own_files import trees_of_agents
 from rooda.config.plan import Plan
 from rooda.config.prepare import Prepared
 from rooda.config.problems import InvalidInput, Problem, Severity, problems_text, warnings
@@ -276,7 +277,9 @@ def _terminal_log(plan: Plan, terminal: Terminal, *, is_terminal: bool) -> Log:
 
 def _add_log_file(values: Values, wiring: _Wiring) -> None:
     try:
-        file = LogFile(Path(str(values[LOG_FILE])))
+        file = LogFile(
+            Path(str(values[LOG_FILE])), trees=trees_of_agents(values, this_world().folder)
+        )
     except OSError as error:
         problem = Problem.at(
             values.origin(LOG_FILE),

@@ -17,8 +17,9 @@ _MOST_LINKS = 40  # as the system allows in one path
 class OutOfSightError(OSError):
     """A link that an agent may have made leads to a place that it can't see: `target`."""
 
-    def __init__(self, path: Path, target: Path) -> None:
-        super().__init__(errno.EACCES, f"leads to {target}, which the sandbox does not show")
+    def __init__(self, path: Path, target: Path, sight: "Sight") -> None:
+        where = "which the sandbox does not show" if sight.of_sandbox else "out of the work tree"
+        super().__init__(errno.EACCES, f"leads to {target}, {where}")
         self.path = path
         self.target = target
 
@@ -26,12 +27,14 @@ class OutOfSightError(OSError):
 class Sight(Struct, frozen=True):
     """What an agent in a sandbox can change and read of the user's files. No path has links.
 
-    `hidden` are folders within the others that it can't see.
+    `hidden` are folders within the others that it can't see. Before there is a sandbox, what the
+    agent will read is out of its sight if it is not in the work tree (not `of_sandbox`).
     """
 
     changes: tuple[Path, ...]
     reads: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
+    of_sandbox: bool = True
 
     def can_change(self, path: Path) -> bool:
         """Return whether the agent can put a link at a path."""
@@ -98,7 +101,7 @@ def _resolved(path: Path, sight: Sight) -> Iterator[tuple[int, str]]:
             else:
                 end = part
         if is_judged and not sight.can_see(real := way[-1][1] / end):
-            raise OutOfSightError(path, real)
+            raise OutOfSightError(path, real, sight)
         yield way[-1][0], end
     finally:
         _close(way)

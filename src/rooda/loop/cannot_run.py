@@ -38,6 +38,7 @@ class _Form(Struct, frozen=True):
 
 
 _MAKE = r"\S*make(?:\[\d+\])?"
+_MAKE_USAGE = r"Usage: .*|Options:|  .*|This program built for .*|Report bugs to .*"
 
 # Lines that a tool prints after the program that it started has failed. A code is that of the
 # program.
@@ -74,6 +75,7 @@ _NO_TESTS = "Correct the paths and filters, or write a first test"
 _PACKAGES = "Install the packages first"
 _CONFIGURE = "Configure the build first"
 _ARGUMENTS = "Correct the arguments of the check"
+_PROGRAM = "Install the program, or correct the command"
 _ANY = tuple(range(1, 256))
 _USAGE = r"Usage: .*|For more information, .*|\s+tip: .*"
 _NPM = r"npm (?:error|ERR!)"
@@ -105,12 +107,28 @@ _FORMS: tuple[_Form, ...] = (
     _Form(
         rf"{_MAKE}: don't know how to make (\S+?)\. Stop",
         (1, 2), "make has no rule for the target {name}", _TARGET, in_command=True),
+    _Form(
+        r"\S+:\d+: \*\*\* ((?:missing|extraneous|unterminated) .*"
+        r"|(?:recipe|commands) commences? before first target)\.  Stop\.",
+        (2,), "make can't read the Makefile: {name}", "Correct the Makefile"),
+    _Form(
+        rf"{_MAKE}: ((?:(?:unrecognized|invalid) option|option requires an argument)(?: --)? '.+')",
+        (2,), "make rejects its arguments: {name}", _ARGUMENTS, after=_MAKE_USAGE),
     _Form(r"ninja: error: unknown target '(.+)'.*",
         (1,), "ninja has no target {name}", "Correct the name of the target"),
     _Form(r"ninja: error: loading '(.+)': No such file or directory",
         (1,), "ninja found no file {name}", _FOLDER),
     _Form(r"ninja: fatal: chdir to '(.+)' - No such file or directory",
         (1,), "the folder {name} does not exist", _FOLDER),
+    _Form(r"CMake Error: The source directory \"(.+)\" does not .*",
+        (1,), "cmake found no project in {name}", _FOLDER, after=r"Specify --help .*"),
+    _Form(r"CMake Error: Could not read presets from .*: File not found",
+        (1,), "cmake found no presets", _FOLDER),
+    _Form(r"No tests were found!!!",
+        (8,), "ctest found no tests", _NO_TESTS,
+        after=r"Errors while running CTest|Output from these tests .*|Use \"--rerun-failed .*"),
+    _Form(r"ERROR: No such build data file as '(.+)'\.",
+        (1,), "meson has not configured this build", _CONFIGURE, tool="meson"),
     _Form(r"Error: could not load cache",
         (1,), "cmake has not configured this build", _CONFIGURE),
     _Form(r"Error: (.+) is not a directory",
@@ -120,17 +138,29 @@ _FORMS: tuple[_Form, ...] = (
     # shells
     _Form(rf"{_SHELL}\d+: (?:\.: )?(?:cannot|can't) open '?(.+?)'?: No such file.*",
         (1, 2, 127), "the file {name} does not exist", _FILE),
+    _Form(rf"{_SHELL}\d+: (\S+): (?:command )?not found",
+        (127,), "the program {name} is missing", "Install it, or correct the command"),
     _Form(rf"{_SHELL}\d+: cd: can't cd to (.+)",
         (1, 2), "the folder {name} does not exist", _FOLDER),
     _Form(rf"{_SHELL}\d+: cd: (.+): No such file or directory",
         (1, 2), "the folder {name} does not exist", _FOLDER),
     _Form(rf"{_SHELL}\d+: (\S+): No such file or directory",  # `source` or `<` of bash
         (1,), "the file {name} does not exist", _FILE, in_command=True),
+    _Form(rf"{_SHELL}\d+: cannot create (.+): .*",
+        (1, 2), "the shell can't write to {name}", "Make its folder, or correct the path",
+        in_command=True),
+    _Form(rf"{_SHELL}\d+: (\S+): (?:command )?not found",  # `mkae test || exit 1`
+        _ANY, "the program {name} is missing", _PROGRAM, in_command=True),
+    _Form(r"(?:\S*/)?(?:ba|z|k)?sh: (\S+): No such file or directory",  # `bash -e missing.sh`
+        (1,), "the file {name} does not exist", _FILE, in_command=True),
     _Form(rf"{_SHELL}\d+: [Ss]yntax error.*",
         (1, 2), "the shell can't read the command", "Correct its quotes and operators",
         after=rf"{_SHELL}\d+: .*"),
     _Form(rf"{_SHELL}\d+: set: Illegal option (.+)",
         (2,), "sh has no option {name}", "Run the check with `bash -c`"),
+    _Form(r"sudo: a password is required",
+        (1,), "sudo asks for a password",
+        "Run the check without sudo, or allow sudo without a password"),
     # Python
     _Form(rf"{_PYTHON}: No module named ([^\s;]+)(?:; .*)?",
         (1,), "Python has no module {name}", _INSTALL),
@@ -167,6 +197,21 @@ _FORMS: tuple[_Form, ...] = (
         (2, 32), "a tool rejects its arguments: {name}", _ARGUMENTS),
     _Form(r"(?:mypy: can't read file '.+'|.+: error: Cannot read file): No such file or directory",
         (2,), "mypy found no such file", _FILE, after=r"Found \d+ errors? in .*", tool="mypy"),
+    _Form(r"ERROR: Could not open requirements file: .*: '(.+)'",
+        (1,), "pip found no file {name}", _FILE),
+    _Form(r"ERROR: .+ does not appear to be a Python project: .*",
+        (1,), "pip found no Python project", _FOLDER),
+    _Form(r"(\S+):0:1: E902 FileNotFoundError: .*",
+        (1,), "flake8 found no {name}", _FILE, in_command=True),
+    _Form(r"(\S+):1:0: F0001: No module named \S+ \(fatal\)",
+        (1,), "pylint found no {name}", _FILE, in_command=True),
+    _Form(r"E902 No such file or directory .*",
+        (1,), "ruff found no such file", _FILE,
+        after=r"\s*--> .*|Found 1 error\.", tool="ruff"),
+    _Form(r"Error: Invalid value for .+: (?:Path|File|Directory) '(.+)' does not exist\.",
+        (2,), "there is no {name}", _FILE, in_command=True),
+    _Form(r"Can't find package '(.+)'",
+        (2,), "mypy found no package {name}", "Correct the name of the package", tool="mypy"),
     _Form(r"error: (unexpected argument|unrecognized subcommand) '.+'.*",
         (2,), "ruff rejects its arguments: {name}", _ARGUMENTS, after=_USAGE, tool="ruff"),
     _Form(r"No file to run: '(.+)'",
@@ -190,11 +235,32 @@ _FORMS: tuple[_Form, ...] = (
         (3,), "nox has no session {name}", "Correct the name of the session"),
     _Form(r"nox > Program (\S+) not found\.",
         (1,), "nox found no program {name}", _INSTALL),
-    _Form(r"nox > Failed to find noxfile\.py\b.*",
+    _Form(r"nox > Failed to (?:find|load) [Nn]oxfile\b.*",
         (2,), "nox found no noxfile.py", _FOLDER),
+    _Form(r"Error: Unrecognized task '(.+)'",
+        (1,), "poe has no task {name}", "Correct the name of the task", after=r".*", tool="poe"),
+    _Form(r"Error: No poe configuration found from location .*",
+        (1,), "poe found no tasks", _FOLDER, after=r".*", tool="poe"),
+    _Form(r"No idea what '(.+)' is!",
+        (1,), "invoke has no task {name}", "Correct the name of the task"),
+    _Form(r"Can't find any collection named '.+'!",
+        (1,), "invoke found no tasks.py", _FOLDER),
+    _Form(r"\[PdmUsageError\]: Command '(.+)' is not found in your PATH\.",
+        (1,), "pdm found no script or program {name}", _INSTALL),
+    _Form(r"\[ProjectError\]: The pyproject\.toml has not been initialized yet\..*",
+        (1,), "pdm found no project", _FOLDER),
+    _Form(r"Unknown environment: (.+)",
+        (1,), "hatch has no environment {name}", "Correct the name of the environment",
+        tool="hatch"),
+    _Form(r"No hook with id `(.+)` in stage .*",
+        (1,), "pre-commit has no hook {name}", "Correct the name of the hook"),
+    _Form(r"=====> (.+) is not a file",
+        (1,), "pre-commit found no {name}", _FOLDER, after=r"Check the log at .*"),
     # JavaScript
     _Form(rf'{_NPM} [Mm]issing script: "?([^"]+)"?',
         (1,), "package.json has no script {name}", _SCRIPT, after=_NPM_MORE),
+    _Form(rf"{_NPM} JSON\.parse Note: package\.json must be actual JSON, .*",
+        (1,), "package.json is not valid JSON", "Correct package.json", after=_NPM_MORE),
     _Form(r"Error: no test specified",
         (1,), "package.json has only the test script of `npm init`", "Write that script",
         after=_NPM_MORE),
@@ -317,8 +383,20 @@ _FORMS: tuple[_Form, ...] = (
         # `Tasks: TOP => x` names a task whose prerequisite is missing: that is the agent's work.
         after=r"Did you mean\? .*|\s+\S+|/.*|\(See full trace .*\)"),
     # Java, .NET
+    _Form(r"Error: Unable to access jarfile (.+)",
+        (1,), "the file {name} does not exist", _FILE),
+    _Form(r"Error: Could not find or load main class (\S+)",
+        (1,), "java found no class {name}", "Correct the name or the class path, or compile first",
+        after=r"Caused by: java\.lang\.ClassNotFoundException: .*", in_command=True),
+    _Form(r"error: file not found: (.+)",
+        (2,), "the file {name} does not exist", _FILE,
+        after=r"Usage: javac .*|use (?:--help|-help) .*", tool="javac"),
     _Form(r"\[ERROR\] The goal you specified requires a project to execute but there is no POM .*",
         (1,), "mvn found no pom.xml", _FOLDER, after=r"\[ERROR\].*"),
+    _Form(r"\[ERROR\] Could not find the selected project in the reactor: (\S+).*",
+        (1,), "mvn has no project {name}", "Correct the name of the project", after=r"\[ERROR\].*"),
+    _Form(r"\[ERROR\] The build could not read \d+ projects?\b.*",
+        (1,), "mvn can't read pom.xml", "Correct pom.xml", after=r"\[ERROR\].*"),
     _Form(r'\[ERROR\] Unknown lifecycle phase "(.+?)".*',
         (1,), "mvn has no phase {name}", "Correct the name of the phase", after=r"\[ERROR\].*"),
     _Form(r"(?:Task|Cannot locate tasks that match) '(.+?)' (?:not found in|as task) .*",
@@ -360,6 +438,9 @@ _FORMS: tuple[_Form, ...] = (
     _Form(r"(?:.*: )?Cannot connect to the Docker daemon at .*",
         (1, 125), "docker is not running", "Start docker",
         after=_DOCKER_MORE),
+    _Form(r"docker: Error response from daemon: (.+)",
+        (125,), "docker can't start the container: {name}", "Correct the image or its options",
+        after=_DOCKER_MORE),
     _Form(r"docker: unknown command: docker (.+)",
         (1,), "docker has no command {name}", "Correct the name of the command, or install it",
         after=_DOCKER_MORE),
@@ -375,13 +456,16 @@ _BY_SHELL = {
     126: Obstacle(
         "a program is not executable, or is a folder", "Make it executable, or correct the command"
     ),
-    127: Obstacle("a program or file is missing", "Install the program, or correct the command"),
+    127: Obstacle("a program or file is missing", _PROGRAM),
 }
 _BY_PYTEST = {
     4: Obstacle("pytest rejects its arguments or conftest.py", "Correct the command of the check"),
     5: Obstacle("pytest found no tests", _NO_TESTS),
 }
 _PYTEST = re.compile(r"(?:^|[\s/'\"(])(?:pytest|py\.test)(?=$|[\s'\")])")
+# The end of a command that gives another exit code to every failure.
+_OWN_CODE = re.compile(r"(?:\|\|[\s{]*|\bthen\s+)(?:exit\s+[1-9]\d*|false)[\s;)}'\"]*(?:fi\s*)?$")
+_BETWEEN_WORDS = re.compile(r"[\s;|&<>()]+")
 _OPERATOR = re.compile(r"&&|[;\n|]|(?<![<>&])&(?![>&])")
 
 
@@ -389,7 +473,8 @@ def cannot_run(exit_code: int | None, command: str, output: str) -> Obstacle | N
     """Return why a check that ended like this can't run; None if it ran or that is unknown.
 
     `output` is the end of what the check printed. A message counts only at the very end, together
-    with its exit code: the same words in the output of a failed test do not.
+    with its exit code: the same words in the output of a failed test do not. A command that itself
+    names an exit code (`make tst || exit 1`) hides that of the tool.
     """
     lines = [line.rstrip() for line in output.splitlines() if line.strip()]
     code = exit_code
@@ -420,8 +505,9 @@ def _trailer(line: str) -> re.Match[str] | None:
 
 
 def _matching(code: int, command: str, lines: Sequence[str]) -> Obstacle | None:
+    hides_code = _OWN_CODE.search(command) is not None
     for form, line, after in _patterns():
-        if code not in form.codes or form.tool not in command:
+        if not (hides_code or code in form.codes) or form.tool not in command:
             continue
         if (found := _last_match(line, after, lines)) is not None:
             name = found[1] if found.groups() else ""
@@ -433,7 +519,7 @@ def _matching(code: int, command: str, lines: Sequence[str]) -> Obstacle | None:
 
 def _is_named(name: str, command: str) -> bool:
     """Return whether the name, or something in the module of this name, is in the command."""
-    words = (word.strip("\"';)") for word in command.split())
+    words = (word.strip("\"'") for word in _BETWEEN_WORDS.split(command))
     return any(word == name or word.startswith(f"{name}.") for word in words)
 
 

@@ -50,7 +50,7 @@ from rooda.loop.stops import MOST_REFUSALS
 from rooda.loop.task_stage import note_tasks, read_tasks
 from rooda.loop.tree_check import check_tree
 from rooda.loop.verify_stage import run_verify
-from rooda.loop.waiting import note_user_changes
+from rooda.loop.waiting import note_user_changes, without_agent
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
 from rooda.process.request import ProcessResult
@@ -260,7 +260,8 @@ def push(context: IterationContext) -> None:
         if protect.refuse_push(context, is_last=_is_last(context)):
             return
         publisher = Publisher(context.plan, context.number, context.services)
-        context.add_feedback(publisher.push(is_last=_is_last(context)))
+        with without_agent(context.services, context.number):
+            context.add_feedback(publisher.push(is_last=_is_last(context)))
 
 
 def publish(context: IterationContext) -> None:
@@ -269,7 +270,8 @@ def publish(context: IterationContext) -> None:
         return
     context.others_may_change_files()
     commit = context.commit or context.seen.head
-    refused = publish_command.publish(context.plan, context.services, context.number, commit)
+    with without_agent(context.services, context.number):
+        refused = publish_command.publish(context.plan, context.services, context.number, commit)
     context.outcome = refused or context.decided
 
 

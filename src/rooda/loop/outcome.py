@@ -147,12 +147,11 @@ def _told(
             reason = f"{describe(end)} before its first event"
             return Outcome(Verdict.FAILURE, FailureKind.STARTUP, reason)
         return None if report.is_complete else _exit_says(end, _without_result(report))
-    says_nothing = not report.answered
-    if not report.is_complete or (says_nothing and report.is_mute and changed):
+    if not report.is_complete:
         return Outcome(Verdict.FAILURE, FailureKind.CRASH, f"exit code 0{_without_result(report)}")
-    if report.is_mute and not says_nothing:
+    if report.is_mute:
         return Outcome(Verdict.FAILURE, FailureKind.STARTUP, "exit code 0 without any event")
-    if says_nothing and not changed:
+    if not report.answered and not changed:
         reason = "it reports success, said nothing and changed nothing"
         return Outcome(Verdict.FAILURE, FailureKind.EMPTY, reason)
     return None

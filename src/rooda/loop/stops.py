@@ -274,7 +274,7 @@ class StopRule(StrEnum):
         "not-done",
         Status.ABORTED,
         _not_done,  # before failure-threshold: it says more
-        "The agent signaled SUCCESS again and again, but the work is not done.",
+        "The agent signaled again and again that the work is done, but it is not.",
         settings=FailureKind.NOT_DONE.row.settings,
         exit_code="last_failure",
     )

@@ -1,7 +1,8 @@
 """Wait for the end of a limit, an outage or a pause, or until the user ends the run."""
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
@@ -177,6 +178,15 @@ def note_user_changes(services: Services, iteration: int) -> None:
     files = services.user_files
     if files is not None and (names := [*files.end_wait(), *files.end_halts(services.halts)]):
         services.emit(UserFilesChanged(iteration, tuple(names[:MOST_NAMED]), len(names)))
+
+
+@contextlib.contextmanager
+def without_agent(services: Services, iteration: int) -> Iterator[None]:
+    """Take what changes within the context as the user's: no agent works then."""
+    if services.user_files is not None:
+        services.user_files.begin_wait()
+    yield
+    note_user_changes(services, iteration)
 
 
 def _after_the_wait(limit: UsageLimit, what: WaitStarted) -> UsageLimit:

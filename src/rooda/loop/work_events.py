@@ -365,7 +365,7 @@ class UserFilesChanged(Event, frozen=True):
     """Files changed while no agent worked: they are the user's, and commits leave them out."""
 
     level = LogLevel.WARN
-    iteration: int  # the iteration after the wait, or the one that the user paused with Ctrl+Z
+    iteration: int  # the one after the wait, or the one that was pushed or paused with Ctrl+Z
     files: tuple[str, ...]  # the names of the files, at most 100
     total: int  # the number of the files
 

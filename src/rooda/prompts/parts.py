@@ -150,8 +150,10 @@ def read_text_file(
     except OutOfSightError as error:
         hint = (
             "Remove the link and put the file itself there. Or, if the link is yours: name the "
-            "file itself, or add it to sandbox.readable"
+            "file itself"
         )
+        if sight is None or sight.of_sandbox:
+            hint += ", or add it to sandbox.readable"
         raise PromptError(f"{shown} {error.strerror}", hint=hint) from None
     except NotPlainFileError:
         what = "a folder, not a file" if path.is_dir() else "not a regular file"

@@ -1,6 +1,6 @@
 """Write the report of a run while the run is at work: `loop.report`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rooda.loop.agent_events import StillWaiting, WaitStarted
@@ -35,10 +35,13 @@ class ReportWriter:
         run: str,
         tools: Tools,
         tell: Callable[[str], None],
+        trees: Sequence[Path] = (),
         masker: Masker = MASK_NOTHING,
     ) -> None:
+        """`trees` are the folders in which agents may have made links."""
         self._path = path
         self._place = place
+        self._trees = trees
         self._run = run
         self._tell = tell
         self._told: set[str] = set()
@@ -63,11 +66,11 @@ class ReportWriter:
         try:
             reader = RecordReader.for_view(self._place.state, self._masker.tree)
             summary = make.summary_of(reader, reader.run(self._run))
-            if not leads_out(self._path.parent, self._place.tree):
+            if not leads_out(self._path.parent, *self._trees):
                 self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             form = make.format_of(self._path)
             pieces = make.text_of(summary, form, self._place, self._details)
-            write_whole(self._path, pieces, self._place)
+            write_whole(self._path, pieces, self._place, self._trees)
         except (OSError, StoreError) as error:
             reason = (isinstance(error, OSError) and error.strerror) or str(error)
             if reason not in self._told:

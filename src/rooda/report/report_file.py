@@ -3,7 +3,7 @@
 import contextlib
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -32,17 +32,20 @@ def write_default(place: RecordPlace, run: str, pieces: Iterable[str]) -> Path:
     return path
 
 
-def write_whole(path: Path, pieces: Iterable[str], place: RecordPlace) -> None:
+def write_whole(
+    path: Path, pieces: Iterable[str], place: RecordPlace, trees: Sequence[Path] = ()
+) -> None:
     """Write the file in one step, so that a reader sees the old one or the new one.
 
-    What is in its place is replaced, also a link. Raises OSError, and then nothing has changed.
+    What is in its place is replaced, also a link. `trees` are other folders than the work tree in
+    which agents may have made links. Raises OSError, and then nothing has changed.
     """
     if str(path).startswith(_DEVICES):
         with path.open("wb", buffering=0) as device:
             for piece in pieces:
                 _write(device, piece.encode("utf-8", "replace"))
         return
-    if leads_out(path.parent, place.tree):
+    if leads_out(path.parent, place.tree, *trees):
         message = "a link in the work tree leads out of it"
         raise LinkedAwayError(errno.ELOOP, message, str(path.parent))
     if not path.parent.exists():

@@ -1,8 +1,8 @@
 """What a sandbox lets programs do with git: commit and branch, but not change what git executes.
 
-Read-only are the files that name programs or other places: config, hooks, info, alternates, the
-settings of submodules, the folders of other work trees. An agent can read the objects that a
-repository borrows from another one.
+Read-only are the files that name programs or other places: config and what it includes, hooks,
+info, alternates, the settings of submodules, the folders of other work trees. An agent can read the
+objects that a repository borrows from another one.
 
 Files of the work tree name that other repository, and the place of a repository that lies elsewhere
 (`.git`, `commondir`, alternates). Others than the user may have written them: an archive brings
@@ -15,6 +15,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 
@@ -22,19 +23,22 @@ from rooda.files.beneath import Beneath
 from rooda.sandbox.mounts import Mounts, ProtectedMounts
 from rooda.sandbox.sandbox_plan import SandboxError
 from rooda.text.paths import is_folder
+from rooda.workspace.git import GitError
 from rooda.workspace.snapshots.repository import Repository
 
 _FOLDERS = ("hooks", "info", "objects", "objects/info", "modules", "worktrees")
 _READ_ONLY = ("config", "config.worktree", "hooks", "info", "objects/info", "commondir")
 # In the folder that all work trees share, only these can be written from a linked work tree.
 _SHARED = ("objects", "refs", "logs")
-# What rooda keeps in the folder that all work trees share: the database of a fleet, its records.
-_DATABASE, _RECORDS = "rooda", "refs/rooda/fleet"
+# What rooda keeps in the folder that all work trees share: the database of a fleet, and refs to its
+# records and to snapshots.
+_DATABASE, _OWN_REFS = "rooda", "refs/rooda"
 _OF_LINKED_TREE = ("commondir", "gitdir", "config.worktree", "hooks", "info")
 _COMMONDIR, _ITSELF = "commondir", b".\n"
 _LARGEST = 256 * 1024  # bytes of a config file, and of a list of alternates
 _MOST_MODULES = 300
 _DEEPEST = 5  # alternates of alternates; git's own limit
+_PATHS = (os.path.normpath, os.path.realpath)  # of a file, as it is named and without links
 _WORKTREE = re.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", re.MULTILINE)
 
 
@@ -42,6 +46,8 @@ class GitMounts:
     """The git folders of one repository."""
 
     def __init__(self, repository: Repository) -> None:
+        """Raises SandboxError."""
+        self._repository = repository
         self._top = repository.top
         self._git = repository.git_dir
         self._common = repository.common
@@ -136,10 +142,13 @@ class GitMounts:
             self._show_folder(folder, within)
             if folder == self._common:
                 self._hide_fleet(within)
+            if within is not tree:
+                self._protect_settings(within)
         pointers = [self._top / ".git", *self._pointers()]
         for pointer in pointers:
             if pointer.is_relative_to(tree.top) and not pointer.is_dir():
                 tree.protect(pointer)
+        self._protect_settings(tree)
         for place in self._alternates():
             if not place.is_relative_to(tree.top) and _has_objects(place):
                 mounts.read_only(place)
@@ -159,10 +168,40 @@ class GitMounts:
         for name in _OF_LINKED_TREE:
             within.protect(self._git / name)
 
+    def _protect_settings(self, tree: ProtectedMounts) -> None:
+        """Protect the files in a folder in which git reads settings. Raises SandboxError."""
+        for path in self._settings:
+            if path.is_relative_to(tree.top) and not tree.protect(path):
+                raise SandboxError(
+                    f"a config file of git includes {path}, which is missing: an agent could write "
+                    "settings of git there",
+                    f"Make an empty file: touch {path}; or remove the entry `include.path`",
+                )
+
+    @cached_property
+    def _settings(self) -> list[Path]:
+        """Return the files from which git reads settings, and those that they include."""
+        try:
+            listed = self._repository.git("config", "--null", "--show-origin", "--list")
+        except GitError as error:
+            text = f"rooda could not ask git where its settings come from: {error}"
+            raise SandboxError(text, "Check that `git config --list` works here") from None
+        named: list[Path] = []
+        fields = os.fsdecode(listed).split("\0")
+        for origin, entry in zip(fields[::2], fields[1::2], strict=False):
+            kind, _, name = origin.partition(":")
+            file = self._top / name
+            key, _, value = entry.partition("\n")
+            if kind == "file":
+                named.append(file)
+            if value and key.startswith("include") and key.endswith(".path"):
+                named.append(file.parent / os.path.expanduser(value))  # noqa: PTH111 - never fails
+        return [*dict.fromkeys(Path(real(one)) for one in named for real in _PATHS)]
+
     def _hide_fleet(self, within: ProtectedMounts) -> None:
-        """Hide the database, which decides which commands workers run; protect the records."""
+        """Hide the database, which decides which commands workers run; protect the refs."""
         within.hide(self._common / _DATABASE)
-        within.protect(self._common / _RECORDS)
+        within.protect(self._common / _OWN_REFS)
 
     def _show_folder(self, folder: Path, within: ProtectedMounts) -> None:
         within.open(folder)

@@ -47,6 +47,11 @@ _LABEL = re.compile(
     """,
     re.VERBOSE,
 )
+# `**Status: done**`: the whole line is emphasized.
+_EMPHASIZED = re.compile(
+    rf"[ \t]*+(?:{_ITEM}[ \t]++)?+(?P<mark>(?P<one>[*_])(?P=one){{0,2}}+)"
+    r"(?P<words>(?:(?!(?P=one)).)++)(?P=mark)[ \t]*+"
+)
 
 
 class LineKind(Enum):
@@ -207,7 +212,9 @@ class Label(NamedTuple):
 
 
 def label_of(text: str) -> Label | None:
-    """Return the label at the start of a line: bold or plain, in a list or not."""
+    """Return the label at the start of a line: bold, all of it bold, or plain; in a list or not."""
+    if (whole := _EMPHASIZED.fullmatch(text)) is not None:
+        text = whole["words"]
     match = _LABEL.fullmatch(text)
     return match and Label(" ".join(match["name"].lower().split()), match["value"].strip())
 

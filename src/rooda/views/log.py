@@ -8,7 +8,7 @@ import errno
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from rooda.text.colors import Color, Painter
 from rooda.text.controls import BIDIRECTIONAL
 from rooda.text.event import Event, LogLevel
 from rooda.text.widths import cut
-from rooda.workspace.work_tree import OUTSIDE, leads_out, work_tree
+from rooda.workspace.work_tree import OUTSIDE, leads_out
 
 SCHEMA_VERSION = 1
 _CONTROLS = re.compile(rf"[\x7f-\x9f{BIDIRECTIONAL}]")
@@ -124,13 +124,20 @@ _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC
 class LogFile:
     """Appends to a file, and opens it again if the agent has deleted or replaced it.
 
-    It follows no link that the agent has put in the place of the file or of a folder above it.
+    It follows no link that the agent has put in the place of the file or of a folder above it. The
+    agent of an earlier run may have made one in one of the `trees`.
 
     Raises OSError if the file can't be written: the emitter reports that.
     """
 
-    def __init__(self, path: Path, open_file: Callable[[], int] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        open_file: Callable[[], int] | None = None,
+        trees: Sequence[Path] = (),
+    ) -> None:
         self._path = path
+        self._trees = trees
         self._target = os.path.realpath(path)
         self._is_link = path.is_symlink()  # the user's own link, as `/dev/stdout` is one
         self._open = open_file or self._open_again
@@ -151,7 +158,7 @@ class LogFile:
         os.close(self._fd)
 
     def _open_first(self) -> int:
-        if leads_out(self._path, work_tree(Path.cwd())):
+        if leads_out(self._path, *self._trees):
             raise OSError(errno.ELOOP, OUTSIDE, str(self._path))
         return os.open(self._path, _APPEND, 0o600)
 

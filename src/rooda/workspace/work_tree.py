@@ -84,17 +84,29 @@ def explain_refusal(folder: Path, refusal: str) -> tuple[str, str]:
     return reason, f"If you trust this repository, run `{command}`"
 
 
-OUTSIDE = "a symbolic link leads out of the work tree"
+OUTSIDE = "a symbolic link leads out of the work tree, or to a folder of git"
+_NOT_FOR_AGENTS = {".git"}
 
 
-def leads_out(path: Path, tree: Path) -> bool:
-    """Return whether a link leads from a path in a work tree to a place outside of it."""
-    top = tree.resolve()
+def leads_out(path: Path, *trees: Path) -> bool:
+    """Return whether a link leads from a path in a tree out of it, or to a folder of git.
+
+    A sandbox keeps agents from writing there, and an agent may have made the link.
+    """
+    return any(_leads_out_of(tree.resolve(), path) for tree in trees)
+
+
+def _leads_out_of(top: Path, path: Path) -> bool:
     named = [Path(os.path.abspath(path))]  # noqa: PTH100
     if path.name != "..":  # which names the folder above, and not an entry of the folder
         named.append(path.parent.resolve() / path.name)
-    is_inside = any(one.is_relative_to(top) for one in named)
-    return is_inside and not Path(os.path.realpath(path)).is_relative_to(top)
+    if not any(one.is_relative_to(top) for one in named):
+        return False
+    real = Path(os.path.realpath(path))
+    if not real.is_relative_to(top):
+        return True
+    reached = _NOT_FOR_AGENTS.intersection(real.relative_to(top).parts)
+    return not reached.issubset(named[0].parts)
 
 
 def changed_within(

@@ -611,6 +611,19 @@ def test_the_setup_runs_in_a_new_slot_and_when_its_inputs_change(
         again.set_up(Setup("sleep 60", timeout=0.2))
 
 
+def test_links_that_an_agent_has_committed_do_not_hold_up_the_setup(
+    slot: Slot, user: Repo, base: str
+) -> None:
+    slot.prepare(begin(slot), base, "api")
+    setup = Setup("true", ("**/lock.json", "linked.json"))
+    assert slot.set_up(setup)
+    work = agent(slot, user)
+    work.sh("ln -s . x; ln -s . y; ln -s . z; ln -s real.json linked.json")
+    assert not slot.set_up(setup)
+    work.write("real.json", "2")
+    assert slot.set_up(setup), "a link within the slot counts as the file that it leads to"
+
+
 def test_only_ignored_files_of_the_checkout_are_copied(
     slot: Slot, user: Repo, base: str, tmp_path: Path
 ) -> None:

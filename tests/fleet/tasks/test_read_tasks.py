@@ -229,3 +229,23 @@ def test_words_without_latin_letters_get_a_name_of_their_own() -> None:
     assert is_run_name(first)
     assert first.startswith("task-")
     assert first != second
+
+
+def test_link_in_the_work_tree_gives_an_agent_no_file_of_the_user(tmp_path: Path) -> None:
+    """An agent may have made the link, and the text of a task is its prompt."""
+    folder, key = tmp_path / "work", tmp_path / "key"
+    (folder / "specs").mkdir(parents=True)
+    key.write_text("a private key")
+    (folder / "real.md").write_text("# Real\n")
+    (folder / "link.md").symlink_to("real.md")
+    (folder / "specs/key.md").symlink_to(key)
+    (folder / "list.yml").write_text("- {name: a, context: specs/key.md}\n")
+    for name, place in (
+        ("specs/key.md", ": "),
+        ("specs", ": "),
+        ("list.yml", "list.yml:1: context: "),
+    ):
+        assert problems_of(folder, name) == [
+            f"{place}specs/key.md leads to {key}, out of the work tree"
+        ]
+    assert [one.text for one in tasks_of(folder, "link.md")] == ["# Real"]

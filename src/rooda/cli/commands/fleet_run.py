@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from rooda.cli.fleet_flags import check_run_flags, fleet_flags, fleet_options, run_words
 from rooda.cli.fleet_here import NO_RUN, FleetHere, fleet_here, wrong
+from rooda.config.checks import check_contexts
 from rooda.config.fleet_settings import (
     COPY,
     FINISH,
@@ -35,8 +36,9 @@ from rooda.fleet.display.fleet_table import table_text
 from rooda.fleet.display.run_words import state_words
 from rooda.fleet.display.settled import going_on
 from rooda.fleet.run_model import Batch, Finish, FleetTask, Run, RunState
-from rooda.fleet.tasks.read_tasks import By, Wanted, read_tasks
+from rooda.fleet.tasks.read_tasks import By, Wanted, read_tasks, sight_of_tasks
 from rooda.process.interrupts import INTERRUPTED
+from rooda.prompts.parts import in_sight
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
 from rooda.text.paths import first_names
@@ -206,7 +208,11 @@ def _with_context(
 ) -> list[FleetTask]:
     """Return the tasks with the texts of `--context` before their own."""
     problems: list[Problem] = []
-    found = choose_contexts(contexts, here.world.folder, problems, _LARGEST_CONTEXT)
+    sight = sight_of_tasks(here.world.folder)
+    chosen = choose_contexts(contexts, here.world.folder, problems, _LARGEST_CONTEXT)
+    found = [in_sight(one, sight) for one in chosen]
+    checks = check_contexts(found, _LARGEST_CONTEXT)
+    problems += [one.problem for one in checks if one.problem is not None]
     if errors(problems):
         raise InvalidInput(problems)
     click.echo(problems_text(problems), err=True, nl=False)

@@ -20,6 +20,7 @@ from rooda.report.details import DetailReader
 from rooda.report.report_file import write_default, write_whole
 from rooda.text.numbers import approximate_size
 from rooda.workspace.record_place import RecordPlace
+from rooda.workspace.work_tree import work_tree
 
 _STDOUT = "-"
 
@@ -75,7 +76,7 @@ def _write(
         path = Path(output).absolute()
         if path.is_dir():
             path /= f"rooda-{row.run}{ending}"
-        write_whole(path, pieces, place)
+        write_whole(path, pieces, place, (work_tree(Path.cwd()),))
     except OSError as error:
         where = error.filename or output or place.state
         message = f"the report can't be written: {where}: {error.strerror or error}"

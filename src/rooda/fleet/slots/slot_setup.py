@@ -1,7 +1,6 @@
 """What a slot needs beyond git: copies of files of the user's checkout, and a setup command."""
 
 import contextlib
-import glob
 import hashlib
 import os
 import shutil
@@ -12,6 +11,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from rooda.config.sensitive import without_secret_values
+from rooda.files.matching import matching
+from rooda.files.sight import Sight, read_named
 from rooda.fleet.slots.slot_clone import make_real_folder, remove_tree
 from rooda.text.controls import one_line
 from rooda.text.masking import Masker
@@ -90,7 +91,7 @@ def _mark(setup: Setup, work: Path) -> str:
     digest = hashlib.sha256(setup.command.encode())
     digest.update(b"\0%b\0" % setup.sandbox.encode())
     for name in _matching(setup.inputs, work):
-        content = None if leads_out(work / name, work) else _read(work / name)
+        content = _content(work, name)
         digest.update(b"\0%b\0" % os.fsencode(name))
         digest.update(b"-" if content is None else hashlib.sha256(content).digest())
     return digest.hexdigest()
@@ -100,13 +101,21 @@ def _matching(patterns: Sequence[str], work: Path) -> list[str]:
     """Return the files that the patterns match, and the patterns that match none."""
     found: set[str] = set()
     for one in patterns:
-        found.update(glob.glob(one, root_dir=work, recursive=True) or [one])  # noqa: PTH207
+        found.update(matching([one], work) or [one])
     return sorted(found)
+
+
+def _content(work: Path, name: str) -> bytes | None:
+    """Return the content of a file; no link leads out of the work tree."""
+    try:
+        return read_named(work / name, _LARGEST_INPUT, Sight((work.resolve(),), of_sandbox=False))
+    except (OSError, ValueError):
+        return None
 
 
 def _read(path: Path) -> bytes | None:
     try:
-        return read_plain_file(path, _LARGEST_INPUT, follow=True)
+        return read_plain_file(path, _LARGEST_INPUT)
     except OSError:
         return None
 

@@ -8,13 +8,16 @@ from rooda.config.document import Entry, Mapping, Node, Sequence, parse, plain
 from rooda.config.kinds import Dollars, Integer, Kind, WrongValue, brief
 from rooda.config.problems import Problem
 from rooda.config.text_kinds import LabelList, Text, TextList
+from rooda.files.sight import Sight
 from rooda.fleet.run_model import FleetTask
 from rooda.fleet.tasks.task_checks import Placed
 from rooda.fleet.tasks.task_names import run_name
 from rooda.prompts.parts import (
+    Context,
     PromptError,
     PromptTooLargeError,
     TextPart,
+    in_sight,
     looks_like_path,
     refuse_empty,
     text_or_file,
@@ -40,11 +43,12 @@ FIELDS: AnyMapping[str, Kind[Any]] = {
 
 
 def read_list(
-    text: str, file: str, folder: Path, *, needs_context: bool = True
+    text: str, file: str, folder: Path, sight: Sight, *, needs_context: bool = True
 ) -> tuple[list[Placed], list[Problem]]:
     """Return the tasks and all problems; files that `context` names are relative to `folder`.
 
-    `needs_context`: a task without a procedure must have a context.
+    No link leads to a file out of `sight`. `needs_context`: a task without a procedure must have a
+    context.
     """
     root, problems = parse(text.encode(), file)
     if root is None:
@@ -52,7 +56,7 @@ def read_list(
     if not isinstance(root, Sequence) or not root.items:
         what = "the list is empty" if isinstance(root, Sequence) else "must be a list of tasks"
         return [], [*problems, Problem(what, _EXAMPLE, file=file, line=root.line)]
-    reader = _Reader(file, folder, problems, needs_context=needs_context)
+    reader = _Reader(file, folder, sight, problems, needs_context=needs_context)
     return [one for item in root.items if (one := reader.task(item)) is not None], problems
 
 
@@ -63,11 +67,18 @@ class _Reader:
     """Reads the entries. It reports what is wrong, and leaves those tasks out."""
 
     def __init__(
-        self, file: str, folder: Path, problems: list[Problem], *, needs_context: bool
+        self,
+        file: str,
+        folder: Path,
+        sight: Sight,
+        problems: list[Problem],
+        *,
+        needs_context: bool,
     ) -> None:
         self._needs_context = needs_context
         self._file = file
         self._folder = folder
+        self._sight = sight
         self._problems = problems
 
     def task(self, node: Node) -> Placed | None:
@@ -113,7 +124,7 @@ class _Reader:
         found = []
         for text in texts:
             try:
-                found.append(_read_context(text, self._folder))
+                found.append(_read_context(text, self._folder, self._sight))
             except PromptError as error:
                 self._report(str(error), error.hint, line, "context")
         return "\n\n".join(found)
@@ -122,7 +133,7 @@ class _Reader:
         self._problems.append(Problem(message, advice, self._file, line, field))
 
 
-def _read_context(text: str, folder: Path) -> str:
+def _read_context(text: str, folder: Path, sight: Sight) -> str:
     """Return the text, or that of the file with this name. Raises PromptError."""
     try:
         source = text_or_file(text, folder, _LARGEST_CONTEXT)
@@ -132,7 +143,7 @@ def _read_context(text: str, folder: Path) -> str:
                 hint="Correct the path, which begins in the folder of this file; rooda reads a "
                 "value with a space as text",
             )
-        found = source.read(_LARGEST_CONTEXT).strip()
+        found = in_sight(Context(source), sight).source.read(_LARGEST_CONTEXT).strip()
     except PromptTooLargeError:
         message = f"{text!r} is larger than {format_size(_LARGEST_CONTEXT)}"
         raise PromptError(message, hint="Make it shorter, or name the file in the text") from None

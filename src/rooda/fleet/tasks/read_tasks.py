@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rooda.config.problems import InvalidInput, Problem, in_order
+from rooda.files.sight import Sight
 from rooda.fleet.run_model import FleetTask
 from rooda.fleet.tasks.fleet_yml import read_list
 from rooda.fleet.tasks.task_checks import Placed, check_names, check_order
@@ -16,6 +17,7 @@ from rooda.prompts.parts import PromptError, PromptTooLargeError, read_text_file
 from rooda.text.markdown import LineKind, lines_of, plain, rows_of
 from rooda.text.numbers import format_size
 from rooda.text.paths import anchored, is_folder
+from rooda.workspace.work_tree import work_tree
 
 TITLE = "Tasks invalid"
 _LARGEST_FILE = 1_000_000  # bytes; `text/markdown.py` reads as many characters
@@ -43,6 +45,16 @@ class Wanted(Struct, frozen=True):
     by: By | None = None
     procedure: str | None = None
     check: Callable[[FleetTask], Sequence[Problem]] = lambda _: ()
+
+    @property
+    def sight(self) -> Sight:
+        """What links may lead to: agents read the texts, and may have made the links."""
+        return sight_of_tasks(self.folder)
+
+
+def sight_of_tasks(folder: Path) -> Sight:
+    """Return what links of a work tree may lead to, whether its runs will have a sandbox or not."""
+    return Sight((work_tree(folder),), of_sandbox=False)
 
 
 def read_tasks(wanted: Wanted, known: Mapping[str, str] | None = None) -> list[FleetTask]:
@@ -91,13 +103,13 @@ def by_heading(text: str, shown: str) -> list[Placed]:
 def _read(name: str, wanted: Wanted, problems: list[Problem]) -> list[Placed]:
     path = anchored(wanted.folder, name)
     if is_folder(path):
-        return list(_folder(path, name, problems))
-    text = _text(path, name, problems)
+        return list(_folder(path, name, wanted.sight, problems))
+    text = _text(path, name, wanted.sight, problems)
     if text is None:
         return []
     if path.suffix in _LISTS:
         needs_context = wanted.procedure is None
-        tasks, found = read_list(text, name, path.parent, needs_context=needs_context)
+        tasks, found = read_list(text, name, path.parent, wanted.sight, needs_context=needs_context)
         problems += found
         return tasks
     by = wanted.by or (By.HEADING if len(wanted.names) == 1 else By.FILE)
@@ -105,14 +117,14 @@ def _read(name: str, wanted: Wanted, problems: list[Problem]) -> list[Placed]:
     return headed or [_whole(path, name, text)]
 
 
-def _folder(path: Path, name: str, problems: list[Problem]) -> Iterator[Placed]:
+def _folder(path: Path, name: str, sight: Sight, problems: list[Problem]) -> Iterator[Placed]:
     """Yield a task for each Markdown file of a folder."""
     files = sorted(file for file in path.glob("*.md") if not file.name.startswith("."))
     if not files:
         problems.append(Problem("the folder has no *.md file", "Name a file", file=name))
     for file in files:
         shown = str(Path(name) / file.name)
-        text = _text(file, shown, problems)
+        text = _text(file, shown, sight, problems)
         if text is not None:
             yield _whole(file, shown, text)
 
@@ -121,10 +133,10 @@ def _whole(path: Path, shown: str, text: str) -> Placed:
     return Placed(FleetTask(run_name(path.stem), path.stem, text.strip()), shown)
 
 
-def _text(path: Path, shown: str, problems: list[Problem]) -> str | None:
+def _text(path: Path, shown: str, sight: Sight, problems: list[Problem]) -> str | None:
     """Return the text of a file; None, and a problem, if it has none that can be used."""
     try:
-        text = read_text_file(path, shown, _LARGEST_FILE)
+        text = read_text_file(path, shown, _LARGEST_FILE, sight)
     except PromptTooLargeError:
         most = format_size(_LARGEST_FILE)
         problems.append(Problem(f"{shown} is larger than {most}", "Divide it into several files"))

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from rooda.workspace.git import Git
 from rooda.workspace.git_files import LARGEST_FILE
+from rooda.workspace.git_names import is_path_in_tree
 from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.snapshots.shadow_repo import FileMark, mark, mark_of
 
@@ -187,8 +188,8 @@ class TrackedFiles:
             return frozenset()
         self._index = now
         before, self._names = self._names, frozenset(self._repository.names())
-        self._lost = before - self._names
-        return self._names - before
+        self._lost = _allowed(before - self._names)
+        return _allowed(self._names - before)
 
     def ignored(self, changed: Collection[str], rules: bytes) -> frozenset[str]:
         """Return files in the shadow index that a rule ignores now and the user does not track."""
@@ -208,3 +209,8 @@ class TrackedFiles:
     def _list_ignored(self, *names: str) -> list[str]:
         raw = self._git("--literal-pathspecs", *_LIST_IGNORED, "--", *names)
         return os.fsdecode(raw).split("\0")[:-1]
+
+
+def _allowed(names: Iterable[str]) -> frozenset[str]:
+    """Return the names that git allows: an agent can forge an index with others."""
+    return frozenset(filter(is_path_in_tree, names))

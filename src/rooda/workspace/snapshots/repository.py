@@ -14,6 +14,7 @@ from rooda.text.plain_files import open_plain_file, read_plain_file
 from rooda.workspace.git import Git, GitError, GitStoppedError
 from rooda.workspace.git_files import changed_link, check_git_folder, links_in
 from rooda.workspace.held_folders import HeldFolders
+from rooda.workspace.snapshots.snapshot_refs import ROOT
 from rooda.workspace.tools import Tools
 
 # What git prints where there is no work tree. Every other message is an error.
@@ -113,7 +114,10 @@ class Repository(Struct, frozen=True):
         """Raise GitError if a file in git's own folders would block git or lead it elsewhere."""
         if self.is_private:
             return  # the shadow repository repairs it
-        if moved := changed_link(self.links, links_in([self.git_dir, self.common])):
+        # Only rooda writes below refs/rooda: a link there was never made by the user.
+        own = self.common / ROOT
+        usual = {name: to for name, to in self.links.items() if not Path(name).is_relative_to(own)}
+        if moved := changed_link(usual, links_in([self.git_dir, self.common])):
             raise GitStoppedError(f"{moved} is a link now that leads elsewhere: delete it")
 
     def named_links(self) -> dict[str, str]:

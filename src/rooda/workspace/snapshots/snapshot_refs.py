@@ -13,7 +13,7 @@ from rooda.workspace.git import INHERITED, Git, GitError, GitStoppedError
 from rooda.workspace.git_names import is_path_in_tree
 
 UNDO = "undo"  # in place of a run: what a restore has replaced, for every restored run
-_ROOT = "refs/rooda"
+ROOT = "refs/rooda"  # where snapshots are
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*(?<!\.lock)")
 _WERE_GONE = "refs of earlier snapshots had been deleted or changed; they are as they were again"
 _OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -100,7 +100,7 @@ class SnapshotRefs:
         """Return whether this process has written the ref of this snapshot."""
         with contextlib.suppress(GitError):
             self.flush()
-        return f"{_ROOT}/{run}/{name}" in self._commits
+        return f"{ROOT}/{run}/{name}" in self._commits
 
     def forget(self, runs: Iterable[str]) -> None:
         """Delete the refs of these runs."""
@@ -225,16 +225,16 @@ class RefTable:
         """Delete every ref of these runs; git frees the space at its next garbage collection."""
         gone = set(runs)
         found = [words for words in self._words() if words[0] in gone]
-        self._change(f"delete {_ROOT}/{'/'.join(words)}" for words in found)
+        self._change(f"delete {ROOT}/{'/'.join(words)}" for words in found)
 
     def forget_older(self, run: str, moment: float) -> None:
         """Delete the refs of a run whose commits are older than a moment (unix time)."""
-        raw = self._git.line("for-each-ref", "--format=%(refname) %(committerdate:unix)", _ROOT)
+        raw = self._git.line("for-each-ref", "--format=%(refname) %(committerdate:unix)", ROOT)
         pairs = (line.rpartition(" ") for line in raw.splitlines())
         old = [
             name
             for name, _, date in pairs
-            if name.startswith(f"{_ROOT}/{run}/") and date.isdecimal() and int(date) < moment
+            if name.startswith(f"{ROOT}/{run}/") and date.isdecimal() and int(date) < moment
         ]
         self._change(f"delete {name}" for name in old)
 
@@ -253,7 +253,7 @@ class RefTable:
 
     def _words(self) -> Iterator[tuple[str, str]]:
         """Return run and name of each ref; refs of an agent have another number of parts."""
-        raw = self._git.line("for-each-ref", "--format=%(refname:lstrip=2)", f"{_ROOT}/")
+        raw = self._git.line("for-each-ref", "--format=%(refname:lstrip=2)", f"{ROOT}/")
         for line in raw.splitlines():
             run, _, name = line.partition("/")
             if name and "/" not in name:
@@ -265,7 +265,7 @@ def ref(run: str, name: str) -> str:
     for word in (run, name):
         if not _WORD.fullmatch(word):
             raise GitError(f"there is no snapshot {name} of run {run}")
-    return f"{_ROOT}/{run}/{name}"
+    return f"{ROOT}/{run}/{name}"
 
 
 def message(title: str, notes: SnapshotNotes) -> bytes:
