@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from rooda.text.event import EVENTS, Event, LogLevel
 from support.happenings import SAMPLES, written
+from support.states import state_of
 from support.tables import each_row
 from support.workspace import ROODA, Workspace
 from tools import docs, examples, picture
@@ -168,6 +169,7 @@ def test_documented_commands_run(workspace: Workspace, recorded: Path, words: li
         make_repository(workspace)
     if words[1] in OF_THE_RECORD:
         shutil.copytree(recorded, workspace.path, symlinks=True, dirs_exist_ok=True)
+        shutil.copytree(state_of(recorded), workspace.state)
     path = f"{workspace.path / 'bin'}:{workspace.environ()['PATH']}"
     done = workspace.rooda(*words[1:], env={"PATH": path})
     assert done.code == 0, done.err
