@@ -118,14 +118,17 @@ class Repo:
     def open(self, folder: str = "", largest: int = LARGEST) -> Snapshots:
         """Open the snapshots of this work tree from one of its folders."""
         there = self.path / folder
-        snapshots = Snapshots.open(there, there / ".rooda", Tools(self.environ, [there]), largest)
-        assert snapshots is not None
-        return snapshots
+        return Snapshots.open(there, self.state, Tools(self.environ, [there]), largest)
+
+    @property
+    def state(self) -> Path:
+        """The folder for the snapshots, beside the work tree."""
+        return self.path.with_name(f"{self.path.name}.state")
 
     def files_of(self, snapshot: TreeScan) -> Walk:
         """Return the files of a snapshot, as git lists them."""
         found: Walk = {}
-        raw = self.git("ls-tree", "-r", "-z", str(snapshot.tree))
+        raw = self.store("ls-tree", "-r", "-z", str(snapshot.tree))
         for entry in raw.split("\0")[:-1]:
             about, _, name = entry.partition("\t")
             mode, _, blob = about.split(" ")
@@ -133,20 +136,22 @@ class Repo:
             found[name] = (kind, b"" if kind == "repository" else self.blob(blob))
         return found
 
+    def store(self, *arguments: str) -> str:
+        """Return what git prints about the private store of snapshots."""
+        return os.fsdecode(self._of_store(*arguments)).strip("\n")
+
+    def _of_store(self, *arguments: str) -> bytes:
+        command = ["git", f"--git-dir={self.state}/git", *arguments]
+        return subprocess.run(command, env=self.environ, check=True, capture_output=True).stdout
+
     def blob(self, name: str) -> bytes:
-        command = ["git", "cat-file", "blob", name]
-        return subprocess.run(
-            command, cwd=self.path, env=self.environ, check=True, capture_output=True
-        ).stdout
+        """Return a content of the store."""
+        return self._of_store("cat-file", "blob", name)
 
     def git_files(self) -> dict[str, bytes]:
-        """Return the files of `.git`, without objects and without `refs/rooda`."""
-        top = self.path / ".git"
-        files = (path for path in top.rglob("*") if path.is_file())
-        rooda_paths = (str(top / "objects"), str(top / "refs" / "rooda"))
-        return {
-            str(path): path.read_bytes() for path in files if not str(path).startswith(rooda_paths)
-        }
+        """Return all files of `.git`."""
+        files = (path for path in (self.path / ".git").rglob("*") if path.is_file())
+        return {str(path): path.read_bytes() for path in files}
 
 
 def repository(folder: Path, *options: str) -> Repo:
