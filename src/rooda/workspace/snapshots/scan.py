@@ -73,7 +73,6 @@ class Scanned(Struct, frozen=True):
     tree: bytes
     changes: Changes
     left_out: Mapping[str, bytes | None]
-    permissions: Permissions | None  # None if no folder has changed
     is_same: bool
 
 
@@ -211,6 +210,7 @@ class Scan:
         """Read a folder, unless a name in it is new. Return the folders below to walk into."""
         found = self._found
         self._visited.add(path)
+        self._leave_out_git(path, found)
         self._check_rules(path, listing.fd, found)
         known = self._known.get(path) or self._before.folders.get(path)
         if known is not None and self._is_certain(path):
@@ -218,6 +218,12 @@ class Scan:
             if same is not None:
                 return self._entered(path, same)
         return self._visit_changed(path, listing, known, found)
+
+    def _leave_out_git(self, path: str, found: _Found) -> None:
+        """Leave out folders with a name that git takes for its own, such as `.GIT`."""
+        for name in [one for one in found.folders if _is_gits(one)]:
+            found.folders.remove(name)
+            self._unlisted[f"{path}/{name}/".lstrip("/")] = None
 
     def _check_rules(self, path: str, fd: int, found: _Found) -> None:
         """Note whether the rules of a folder have changed, or those above it."""
@@ -237,6 +243,13 @@ class Scan:
             self._rules.files[path] = RuleFile(self._settled(there or b""), content)
         if content != (rule.content if rule is not None else None):
             self._stale.add(path)
+            self._forget_answers(path)
+
+    def _forget_answers(self, path: str) -> None:
+        """Forget what git told about names in a folder and below: the rules have just changed."""
+        start = f"{path}/" if path else ""
+        for one in [one for one in self._answers if one == path or one.startswith(start)]:
+            del self._answers[one]
 
     def _is_certain(self, path: str) -> bool:
         return path not in self._stale and path not in self._doubtful
@@ -480,8 +493,7 @@ class Scan:
             also=self._also,
         )
         is_same = not (changed or gone) and digest == self._before.rules
-        told = _permissions(new) if changed or gone or is_first else None
-        return Scanned(marks, new[""].tree, changes, left_out, told, is_same)
+        return Scanned(marks, new[""].tree, changes, left_out, is_same)
 
     def _write_trees(self, changed: Iterable[str], gone: Iterable[str]) -> None:
         """Write the trees of changed folders, and of those above them."""
@@ -566,8 +578,8 @@ def _kept(folders: Mapping[str, Folder], path: str) -> dict[str, tuple[int, byte
     return {name: (seen.git_mode, seen.content) for name, seen in files if seen.content}
 
 
-def _permissions(folders: Mapping[str, Folder]) -> Permissions:
-    """Return the permissions of all files; links have none."""
+def permissions_of(folders: Mapping[str, Folder]) -> Permissions:
+    """Return the permissions of all files in these folders; links have none."""
     counts: Counter[int] = Counter()
     for folder in folders.values():
         counts.update([mode for (mode,) in _MODES.iter_unpack(folder.marks)])
@@ -599,7 +611,11 @@ def _rules_of(fd: int) -> bytes | None:
 
 def _is_refused(name: str, mode: int) -> bool:
     """Return whether git refuses such a name in a tree."""
-    return name.lower() == ".git" or (name.lower() == ".gitmodules" and stat.S_ISLNK(mode))
+    return _is_gits(name) or (name.lower() == ".gitmodules" and stat.S_ISLNK(mode))
+
+
+def _is_gits(name: str) -> bool:
+    return name.lower() == ".git"
 
 
 def _index_mark(repository: Repository | None) -> bytes:

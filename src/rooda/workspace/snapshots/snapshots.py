@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from rooda.files.beneath import Beneath
 from rooda.workspace.git import Git, GitError, GitInterruptedError, GitStoppedError
 from rooda.workspace.snapshots.marks import Marks
-from rooda.workspace.snapshots.notes import Permissions, SnapshotNotes, permissions
+from rooda.workspace.snapshots.notes import SnapshotNotes, permissions
 from rooda.workspace.snapshots.repository import Repository, settings_of
 from rooda.workspace.snapshots.restore import Restorer, plan_restore
 from rooda.workspace.snapshots.rules import IgnoreRules
-from rooda.workspace.snapshots.scan import Place, Scan, Scanned
+from rooda.workspace.snapshots.scan import Place, Scan, Scanned, permissions_of
 from rooda.workspace.snapshots.store import NEWEST, Store, ref
 from rooda.workspace.snapshots.takeover import take_over
 from rooda.workspace.tools import Tools
@@ -196,10 +196,12 @@ class Snapshots:
             return ""
         self._store.prepare(self._place.algorithm)
         self._place = replace(self._place, algorithm=self._store.algorithm)
+        marks = self._marks or Marks.load(self._marks_file)
+        if marks is not None and marks.top == str(self._top) and self._is_whole(marks):
+            self._marks = marks
+            return ""
         if self._marks is None:
-            marks = Marks.load(self._marks_file)
-            is_known = marks is not None and marks.top == str(self._top) and self._is_whole(marks)
-            self._marks = marks if is_known else Marks()
+            self._marks = Marks()
             return ""
         self._marks, self._lost = Marks(), self._marks
         if self._taken is not None:
@@ -207,15 +209,15 @@ class Snapshots:
         return _IS_LOST
 
     def _is_whole(self, marks: Marks) -> bool:
-        if not marks.commit or self._store.read(NEWEST) != marks.commit:
+        if not self._store.is_sound or self._store.read(NEWEST) != marks.commit:
             return False
         return self._packs == self._store.packs_mark() or self._store.is_whole(marks.commit)
 
     def _notes(self, found: Scanned, absent: Collection[str]) -> SnapshotNotes:
-        before = None if self._taken is None else self._taken.notes
-        modes = found.permissions
-        if modes is None:
-            modes = Permissions() if before is None else before.permissions
+        if self._taken is not None and found.is_same:
+            modes = self._taken.notes.permissions
+        else:
+            modes = permissions_of(found.marks.folders)
         left_out = tuple(sorted(found.left_out))
         return SnapshotNotes(str(self._top), left_out, tuple(sorted(absent)), modes)
 

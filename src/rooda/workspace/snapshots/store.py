@@ -67,6 +67,11 @@ class Store:
         except OSError:
             return b""
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether git can work with the store: nothing in it would block git or lead it away."""
+        return self._config() in _CONFIG.values() and _content(self._folder / "HEAD") == _HEAD
+
     def prepare(self, algorithm: str) -> None:
         """Create the store, or repair it, and delete what a killed rooda or git has left.
 
