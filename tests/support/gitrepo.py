@@ -50,6 +50,11 @@ def git(folder: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
+def stored(folder: Path, *words: str) -> str:
+    """Return what git prints about the snapshots of a work tree."""
+    return git(folder, f"--git-dir={folder}/.rooda/git", *words)
+
+
 @dataclass
 class Repo:
     """A work tree with its own home next to it."""
