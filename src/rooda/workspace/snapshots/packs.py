@@ -20,6 +20,7 @@ _PLAIN_ABOVE = 1024 * 1024  # bytes of a content that rooda does not compress
 _FAST = 1  # the level of zlib: `git gc` compresses better, later
 _PIECE = 1024 * 1024
 _MOST_BYTES = 256 * 1024 * 1024  # of one pack: an offset of an object in it has 31 bits
+_MOST_OBJECTS = 50_000  # of one pack: rooda has their names in memory until it is complete
 _PACK_HEAD, _INDEX_HEAD = b"PACK\0\0\0\2", b"\xfftOc\0\0\0\2"
 TEMPORARY = "tmp_"
 
@@ -92,7 +93,7 @@ class PackWriter:
         return name not in self._indexes
 
     def _place(self) -> "_OpenPack":
-        if self._pack is not None and self._pack.size > _MOST_BYTES:
+        if self._pack is not None and self._pack.is_full:
             self.finish()
         self._pack = self._pack or _OpenPack(self._folder, self._algorithm)
         return self._pack
@@ -114,6 +115,11 @@ class _OpenPack:
         self._file.write(_PACK_HEAD + bytes(4))
         self.size = len(_PACK_HEAD) + 4
         self.places: dict[bytes, int] = {}  # checksum and offset in one number
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next object belongs in another pack."""
+        return self.size > _MOST_BYTES or len(self.places) >= _MOST_OBJECTS
 
     def write(self, kind: str, size: int, pieces: Iterable[bytes]) -> "_Place":
         """Write an object of this size, compressed in pieces. If one fails, it leaves no trace."""
