@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from support.gitrepo import stored
 from support.children import Nursery, until
 from support.finished import Rooda
+from support.gitrepo import stored
 from support.recorded import asked, git, quoted, statuses, versioned
 from support.workspace import Workspace, alive
 

@@ -86,11 +86,11 @@ class TreeScan(Struct, frozen=True):
     """One scan of a work tree, compared with the scan before.
 
     `changes` is None if rooda could not determine them, or if there was no scan before. `tree`
-    stands for the content of all files. In a git repository, `commit` is the commit that keeps the
-    tree (if one was requested), `head` the commit of the user's HEAD, `head_before` that of the
-    scan before, and `left_out` names the files that exist and are not in the tree. After a restore,
-    `left_out` names what it could not bring back, and `untouched` what exists and is in no
-    snapshot, so that it stayed as it was.
+    stands for the content of all files. `commit` is the commit in rooda's store that keeps the
+    tree, if one was requested. In a git repository, `head` is the commit of the user's HEAD, and
+    `head_before` that of the scan before. `left_out` names the files that exist and are not in the
+    tree. After a restore, `left_out` names what it could not bring back, and `untouched` what
+    exists and is in no snapshot, so that it stayed as it was.
     `lines` has the changed lines of each changed file that git knows; None if rooda can't tell.
     """
 
