@@ -10,6 +10,7 @@ import pytest
 
 from support.children import Nursery, until
 from support.finished import Rooda
+from support.gitrepo import stored
 from support.recorded import asked, git, quoted, statuses, versioned
 from support.workspace import Workspace, alive
 
@@ -95,7 +96,9 @@ class KilledRun:
         assert statuses(run) == [(number, "completed") for number in range(1, total + 1)]
         assert json.loads(json.dumps(run))["summary"]["total_iterations"] == total
         assert git(self.workspace, "fsck", "--no-dangling", "--no-progress") == ""
-        names = git(self.workspace, "for-each-ref", "--format=%(refname:lstrip=3)", "refs/rooda")
+        names = stored(
+            self.workspace.path, "for-each-ref", "--format=%(refname:lstrip=3)", "refs/rooda"
+        )
         assert sorted(map(int, names.split())) == list(range(total + 1))
         locks = list((self.workspace.path / ".git").rglob("*.lock"))
         assert locks == []

@@ -115,7 +115,7 @@ class Night:
                 runner.run,
                 monotonic=self._seconds,
                 run=name,
-                tracker=recording.tracker(name, None),
+                tracker=recording.tracker(name),
                 history=recording.history(resumed),
                 now=lambda: self.now,
                 tools=plan.tools,

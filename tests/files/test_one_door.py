@@ -72,7 +72,7 @@ ELSEWHERE = {
     "workspace/put_back.py": "the top of the tree, and then folder by folder",
     "workspace/work_tree.py": "kinds and times, and whether `.git` names a repository",
     "workspace/git_files.py": "kinds of files, before git reads them",
-    "workspace/snapshots/": "names that git has listed, none of them behind a link",
+    "workspace/snapshots/": "the private store, and copies of ignore rules",
     "fleet/": "folders of the fleet, and the slots in them",
 }
 

@@ -8,7 +8,8 @@ import pytest
 
 from support.children import Nursery, until
 from support.finished import Finished, Rooda
-from support.recorded import HANGS, SUCCESS, asked, git, refused, statuses, versioned
+from support.gitrepo import stored
+from support.recorded import HANGS, SUCCESS, asked, refused, statuses, versioned
 from support.workspace import PROCEDURE, Running, Workspace, wait_for
 
 pytestmark = pytest.mark.real
@@ -324,7 +325,7 @@ def test_resume_keeps_feedback_and_snapshots(
     assert resumed(workspace, command, "--verify", check).code == 0
     assert "the roof leaks" in asked(rooda, "show", "2")["prompt"]
     (run,) = asked(rooda, "history")
-    refs = git(workspace, "for-each-ref", "--format=%(refname)", "refs/rooda")
+    refs = stored(workspace.path, "for-each-ref", "--format=%(refname)", "refs/rooda")
     assert refs.splitlines() == [f"refs/rooda/{run['run']}/{number}" for number in (0, 1, 2)]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from support.gitrepo import stored
 from support.gitwork import GitWork, git_work
 from support.recorded import asked
 from support.workspace import Workspace
@@ -37,6 +38,6 @@ def test_rooda_names_the_runs_that_it_removes_and_keeps_the_last_successful_one(
     missing = work.rooda("show", old)
     assert missing.code == 1
     assert f"removed as an old one when run {new} started" in missing.err
-    refs = work.git("for-each-ref", "--format=%(refname)", "refs/rooda")
+    refs = stored(work.path, "for-each-ref", "--format=%(refname)", "refs/rooda")
     assert old not in refs
     assert good in refs

@@ -10,7 +10,6 @@ import pytest
 from rooda.workspace.git import GitError
 from rooda.workspace.pin import Pin
 from rooda.workspace.snapshots.snapshots import Snapshots
-from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.tools import Tools
 from support.gitrepo import Repo, repository
 
@@ -108,7 +107,6 @@ def use(repo: Repo, snapshots: Snapshots | None = None) -> None:
         snapshots.take("run", number)
         repo.write("b.txt", number)
         repo.write("nest/n", number)
-    snapshots.flush()
     snapshots.restore("run", "1", "undo")
     snapshots.forget(["run"])
     if (pin := Pin.of(repo.path, tools)) is not None:
@@ -148,7 +146,7 @@ def test_folder_without_repository_runs_no_program_of_a_nested_one(
     repo = repository(tmp_path / "work")
     repo.sh("rm -rf .git; git init -q nest; cd nest; echo n > n; git add n; git commit -qm n")
     tools = Tools(repo.environ, [repo.path])
-    snapshots = Snapshots.without_repository(repo.path, StateFolder(repo.path / ".rooda"), tools)
+    snapshots = Snapshots.open(repo.path, repo.state, tools)
     snapshots.take(None)
     repo.sh(trap.settings("nest"))
     trap.calls()

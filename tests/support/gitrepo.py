@@ -17,6 +17,7 @@ from rooda.workspace.snapshots.snapshots import LARGEST, Snapshots
 from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.tools import Tools
 from rooda.workspace.tree_changes import Changes, TreeScan
+from support.states import state_of
 
 _CONFIG = """\
 [user]
@@ -53,6 +54,11 @@ def git(folder: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
+def stored(folder: Path, *words: str) -> str:
+    """Return what git prints about the snapshots of a work tree."""
+    return git(folder, f"--git-dir={state_of(folder)}/git", *words)
+
+
 @dataclass
 class Repo:
     """A work tree with its own home next to it."""
@@ -70,7 +76,7 @@ class Repo:
 
     def become(self, other: "Repo") -> None:
         """Replace the files with those of another repository and keep the history."""
-        own = (".git", ".rooda")
+        own = (".git",)
         for path in self.path.iterdir():
             if path.name not in own:
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
@@ -121,16 +127,17 @@ class Repo:
     def open(self, folder: str = "", largest: int = LARGEST) -> Snapshots:
         """Open the snapshots of this work tree from one of its folders."""
         there = self.path / folder
-        snapshots = Snapshots.open(
-            there, StateFolder(there / ".rooda"), Tools(self.environ, [there]), largest
-        )
-        assert snapshots is not None
-        return snapshots
+        return Snapshots.open(there, self.state, Tools(self.environ, [there]), largest)
+
+    @property
+    def state(self) -> StateFolder:
+        """The folder for the snapshots, beside the work tree."""
+        return StateFolder(self.path.with_name(f"{self.path.name}.state"))
 
     def files_of(self, snapshot: TreeScan) -> Walk:
         """Return the files of a snapshot, as git lists them."""
         found: Walk = {}
-        raw = self.git("ls-tree", "-r", "-z", str(snapshot.tree))
+        raw = self.store("ls-tree", "-r", "-z", str(snapshot.tree))
         for entry in raw.split("\0")[:-1]:
             about, _, name = entry.partition("\t")
             mode, _, blob = about.split(" ")
@@ -138,24 +145,26 @@ class Repo:
             found[name] = (kind, b"" if kind == "repository" else self.blob(blob))
         return found
 
+    def store(self, *arguments: str) -> str:
+        """Return what git prints about the private store of snapshots."""
+        return os.fsdecode(self._of_store(*arguments)).strip("\n")
+
+    def _of_store(self, *arguments: str) -> bytes:
+        command = ["git", f"--git-dir={self.state}/git", *arguments]
+        return subprocess.run(command, env=self.environ, check=True, capture_output=True).stdout
+
     def blob(self, name: str) -> bytes:
-        command = ["git", "cat-file", "blob", name]
-        return subprocess.run(
-            command, cwd=self.path, env=self.environ, check=True, capture_output=True
-        ).stdout
+        """Return a content of the store."""
+        return self._of_store("cat-file", "blob", name)
 
     def git_files(self) -> dict[str, bytes]:
-        """Return the files of `.git`, without objects and without `refs/rooda`."""
-        top = self.path / ".git"
-        files = (path for path in top.rglob("*") if path.is_file())
-        rooda_paths = (str(top / "objects"), str(top / "refs" / "rooda"))
-        return {
-            str(path): path.read_bytes() for path in files if not str(path).startswith(rooda_paths)
-        }
+        """Return all files of `.git`."""
+        files = (path for path in (self.path / ".git").rglob("*") if path.is_file())
+        return {str(path): path.read_bytes() for path in files}
 
 
 def repository(folder: Path, *options: str) -> Repo:
-    """Create an empty repository; only `.rooda` itself ignores `.rooda`."""
+    """Create an empty repository."""
     home = folder.parent / "home"
     home.mkdir(exist_ok=True)
     folder.mkdir()
@@ -179,7 +188,7 @@ def some_long(kinds: Iterable[str], *quick: str) -> list[Any]:
 
 
 def walk(top: Path) -> Walk:
-    """Return each file below a folder, without repositories, `.rooda`, pipes and empty folders."""
+    """Return each file below a folder, without repositories, pipes and empty folders."""
     return {
         os.path.relpath(path, top): content
         for path in _files(top)
@@ -190,7 +199,7 @@ def walk(top: Path) -> Walk:
 def _files(top: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(top):
         links = [name for name in folders if Path(folder, name).is_symlink()]
-        folders[:] = [name for name in folders if name not in (".git", ".rooda", *links)]
+        folders[:] = [name for name in folders if name not in (".git", *links)]
         yield from (Path(folder, name) for name in (*files, *links) if name != ".git")
 
 

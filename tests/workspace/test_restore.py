@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from rooda.workspace.git import GitError
+from rooda.workspace.snapshots.notes import Permissions, SnapshotNotes
 from rooda.workspace.snapshots.restore import RestorePlan, plan_restore
-from rooda.workspace.snapshots.snapshot_refs import SnapshotNotes, message, read_notes
-from rooda.workspace.tree_changes import Changes, Difference
+from rooda.workspace.tree_changes import GITLINK, Changes, Difference
 from support.gitrepo import Repo, Walk, compare, repository, walk
 from support.properties import examples
 from support.tables import each_row
@@ -104,12 +104,13 @@ def test_changes_after_a_restore_are_relative_to_the_restored_tree(repo: Repo) -
 
 
 @pytest.mark.real
-def test_restore_in_another_process_needs_only_the_repository(repo: Repo) -> None:
+def test_restore_in_another_process_needs_only_the_store(repo: Repo) -> None:
     before = walk(repo.path)
     repo.open().take("r1", "0")
     delete_blocking_file(repo)
     change_everything(repo)
-    shutil.rmtree(repo.path / ".rooda")
+    shutil.rmtree(repo.path / ".git")
+    (repo.state / "marks").unlink()
     repo.open().restore("r1", "0", "u1")
     after = walk(repo.path)
     assert {name: after[name] for name in before if name != "main.o"} == {
@@ -148,19 +149,18 @@ def test_restore_of_an_unknown_snapshot_is_refused(repo: Repo) -> None:
 
 
 @pytest.mark.real
-def test_private_files_stay_private(repo: Repo) -> None:
-    expected = {0o600: 0o600, 0o640: 0o640, 0o644: 0o644, 0o444: 0o444, 0o700: 0o600}
-    for now in expected:
-        repo.write(f"x{now:o}", "then")
+def test_private_files_are_private_again_with_their_old_content(repo: Repo) -> None:
+    modes = (0o600, 0o640, 0o644, 0o444, 0o700)
+    for then in modes:
+        repo.write(f"x{then:o}", "then").chmod(then)
     snapshots = repo.open()
     snapshots.take("r1", "0")
-    for now in expected:
-        repo.write(f"x{now:o}", "secret").chmod(now)
+    for then in modes:
+        repo.write(f"x{then:o}", "now").chmod(0o644)
     snapshots.restore("r1", "0", "u1")
-    assert {now: (repo.path / f"x{now:o}").read_text() for now in expected} == dict.fromkeys(
-        expected, "then"
-    )
-    assert {now: mode(repo.path / f"x{now:o}") for now in expected} == expected
+    paths = {then: repo.path / f"x{then:o}" for then in modes}
+    assert {then: path.read_text() for then, path in paths.items()} == dict.fromkeys(modes, "then")
+    assert {then: mode(path) for then, path in paths.items()} == {then: then for then in modes}
 
 
 MODES = (0o600, 0o640, 0o644, 0o755, 0o700, 0o750, 0o444, 0o664, 0o666)
@@ -178,10 +178,7 @@ def test_permissions_come_back_exactly(repo: Repo) -> None:
     restored = repo.open().restore("r1", "0", "u1")
     assert restored.left_out == ()
     assert {path: path.read_text() for path in there} == dict.fromkeys(there, "then")
-    kept = {repo.path / "changed/644": 0o600, repo.path / "same/644": 0o600}  # more private now
-    assert {path: mode(path) for path in there} == {
-        path: kept.get(path, int(path.name, 8)) for path in there
-    }
+    assert {path: mode(path) for path in there} == {path: int(path.name, 8) for path in there}
     assert mode(repo.path / "gone") & 0o111 == 0o111, "only the files are private"
     repo.open().restore("r1", "u1", "u2")
     assert mode(repo.path / "same/600") == 0o644
@@ -191,18 +188,9 @@ def test_permissions_come_back_exactly(repo: Repo) -> None:
 
 @each_row("name", ["../x", "/x", "a/../../x", ".git/config", "a\0", "\ud800", "a//b"])
 def test_forged_permissions_of_other_files_are_ignored(name: str) -> None:
-    notes = SnapshotNotes(modes=((name, 0o777), ("good", 0o600)))
-    assert read_notes(message("title", notes).decode()).modes == (("good", 0o600),)
-
-
-@pytest.mark.real
-def test_restored_program_is_executable_for_each_reader(repo: Repo) -> None:
-    snapshots = repo.open()
-    snapshots.take("r1", "0")
-    repo.write("run.sh", "changed")
-    (repo.path / "run.sh").chmod(0o640)
-    snapshots.restore("r1", "0", "u1")
-    assert mode(repo.path / "run.sh") == 0o750
+    notes = SnapshotNotes(permissions=Permissions(others={name: 0o777, "good": 0o600}))
+    read = SnapshotNotes.read(notes.message("title").decode())
+    assert read.permissions.others == {"good": 0o600}
 
 
 # -- what a restore keeps ------------------------------------------------------------------
@@ -213,26 +201,21 @@ def test_files_outside_of_the_snapshot_are_kept(repo: Repo) -> None:
     snapshots = repo.open(largest=50)
     snapshots.take("r1", "0")
     repo.write("large", "x" * 100)
-    repo.sh("git init -q nested; cd nested; echo x > x; git add x; git commit -qm x")
     repo.write("new", "x")
     restored = snapshots.restore("r1", "0", "u1")
     assert restored.changes == Changes(deleted=("new",))
     assert (repo.path / "large").read_text() == "x" * 100
-    assert (repo.path / "nested/x").read_text() == "x\n"
 
 
 @pytest.mark.real
 def test_file_that_the_snapshot_skipped_is_not_taken_for_new(repo: Repo) -> None:
     snapshots = repo.open("src", largest=50)
     repo.write("large", "x" * 100)
-    repo.sh("git init -q nested; cd nested; echo x > x; git add x; git commit -qm x")
-    assert snapshots.take("r1", "0").left_out == ("../large", "../nested/")
+    assert snapshots.take("r1", "0").left_out == ("../large",)
     repo.write("large", "small by now")
-    shutil.rmtree(repo.path / "nested/.git")
     restored = snapshots.restore("r1", "0", "u1")
     assert (repo.path / "large").read_text() == "small by now"
-    assert (repo.path / "nested/x").read_text() == "x\n"
-    assert restored.left_out == ("../large", "../nested/x")
+    assert restored.left_out == ("../large",)
 
 
 @pytest.mark.real
@@ -342,11 +325,6 @@ def test_folder_of_the_caller_stays_even_if_it_is_empty(repo: Repo) -> None:
     snapshots.take("r1", "0")
     repo.write("src/new/file", "x")
     repo.write("other/file", "x")
-    shutil.rmtree(repo.path / "src/.rooda")
-    (repo.path / "src/.rooda").symlink_to("/nonexistent")
-    with pytest.raises(GitError, match="symbolic link"):
-        snapshots.restore("r1", "0", "u1")
-    (repo.path / "src/.rooda").unlink()
     snapshots.restore("r1", "0", "u1")
     assert (repo.path / "src").is_dir()
     assert not (repo.path / "src/new").exists()
@@ -354,20 +332,23 @@ def test_folder_of_the_caller_stays_even_if_it_is_empty(repo: Repo) -> None:
 
 
 @pytest.mark.real
-def test_submodule_is_kept_and_named(repo: Repo, tmp_path: Path) -> None:
+def test_files_of_a_submodule_and_of_a_nested_repository_come_back(
+    repo: Repo, tmp_path: Path
+) -> None:
     library = repository(tmp_path / "library")
     library.write("lib.c", "1")
     library.commit()
     repo.git("submodule", "--quiet", "add", str(library.path), "lib")
+    repo.sh("git init -q nested; echo then >nested/x")
+    before = walk(repo.path)
     snapshots = repo.open()
     snapshots.take("r1", "0")
     repo.write("lib/lib.c", "2")
-    repo.sh("cd lib; git commit -qam more")
+    repo.sh("cd lib; git commit -qam more; echo new >new; cd ..; echo now >nested/x")
     repo.git("submodule", "--quiet", "add", str(library.path), "second")
-    restored = snapshots.restore("r1", "0", "u1")
-    assert restored.left_out == ("lib", "second")
-    assert (repo.path / "lib/lib.c").read_text() == "2"
-    assert (repo.path / "second/lib.c").read_text() == "1"
+    assert snapshots.restore("r1", "0", "u1").left_out == ()
+    assert walk(repo.path) == before
+    assert (repo.path / "second/.git").is_file()
 
 
 @pytest.mark.real
@@ -392,13 +373,13 @@ def test_restore_writes_the_exact_bytes_whatever_the_user_s_git_converts(repo: R
 
 
 def test_plan_deletes_writes_or_keeps_each_name() -> None:
-    file, module = 0o100644, 0o160000
+    file = 0o100644
     differences = [
         Difference("new", 0, file, "0", "1"),
         Difference("gone", file, 0, "1", "0"),
         Difference("other", file, 0o120000, "1", "2"),
-        Difference("module", module, module, "1", "2"),
-        Difference("module gone", module, 0, "1", "0"),
+        Difference("old module", 0, GITLINK, "0", "2"),
+        Difference("old module/its file", file, 0, "1", "0"),
         Difference("was large", file, 0, "1", "0"),
         Difference("nested/x", file, 0, "1", "0"),
         Difference("nested.c", file, 0, "1", "0"),
@@ -406,8 +387,8 @@ def test_plan_deletes_writes_or_keeps_each_name() -> None:
     ]
     assert plan_restore(differences, {"was large", "nested/"}, {"is large"}) == RestorePlan(
         delete=("gone", "nested.c"),
-        write=("new", "other"),
-        leave=("module", "module gone", "was large", "nested/x", "is large"),
+        write=(differences[0], differences[2]),
+        leave=("old module", "was large", "nested/x", "is large"),
     )
 
 

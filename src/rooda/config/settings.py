@@ -218,7 +218,7 @@ GIT_PUBLISH_TIMEOUT = setting("git.publish_timeout", Timeout(1), 120.0, GIT,
     "Stop a publish command that takes longer, which ends the run",
     fix="Set to 1 second or more, such as 2m")
 GIT_SNAPSHOTS = setting("git.snapshots", Boolean(), ON, GIT,
-    "Keep the work tree of every iteration under refs/rooda")
+    "Keep the work tree of every iteration, for `rooda diff` and `rooda restore`")
 PROTECT_PATHS = setting("protect.paths", PathPatternList(), (), GIT,
     "Existing files that the agent may not change or delete: names or paths, with *, ? and **",
     flag="--protect",

@@ -183,9 +183,7 @@ class Recording(Struct, frozen=True):
 
     def _forget_snapshots(self, runs: Sequence[str]) -> None:
         try:
-            snapshots = snapshots_of(self.plan)
-            if snapshots is not None:
-                snapshots.forget(runs)
+            snapshots_of(self.plan).forget(runs)
         except GitError as error:
             self.troubles(f"old snapshots can't be deleted: {error}")
 
@@ -194,7 +192,7 @@ class Recording(Struct, frozen=True):
         config = HistoryConfig(self.plan.values[HISTORY_MAX_IN_MEMORY])
         return IterationHistory(config, list(resumed.earlier) if resumed else [])
 
-    def tracker(self, run: str, resumed: Resumed | None) -> FileChangeTracker | None:
+    def tracker(self, run: str) -> FileChangeTracker | None:
         """Return the tracker of file changes; None if the settings turn it off."""
         values = self.plan.values
         if not values[TRACK_FILE_CHANGES]:
@@ -206,7 +204,6 @@ class Recording(Struct, frozen=True):
             run=run,
             keep=values[GIT_SNAPSHOTS],
             own=[file.pattern for file in own_files(self.plan.values)],
-            other_repository=resumed.other_repository if resumed else "",
         )
 
 
@@ -233,8 +230,8 @@ def looked_at(plan: Plan) -> Path:
     return plan.workspace if same or inside else plan.working_dir
 
 
-def snapshots_of(plan: Plan) -> Snapshots | None:
-    """The snapshots of the plan's work tree, where there is git. Raises GitError."""
+def snapshots_of(plan: Plan) -> Snapshots:
+    """The snapshots of the plan's work tree. Raises GitError without git."""
     return Snapshots.open(looked_at(plan), plan.state, plan.tools)
 
 

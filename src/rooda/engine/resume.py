@@ -49,7 +49,6 @@ class Resumed(Struct, frozen=True):
     state: State
     earlier: tuple[Iteration, ...]
     rows: tuple[IterationRow, ...] = ()  # every attempt
-    other_repository: str = ""  # why rooda writes nothing to the repository that is there now
 
 
 def resume(plan: Plan, wanted: str, front: Front | None = None) -> Resumed:
@@ -74,14 +73,14 @@ def _resume(plan: Plan, wanted: str, reader: RecordReader, front: Front) -> Resu
         found = stop(state, limits_of(plan))
     if found is not None:
         raise _used_up(row, state, found, front)
-    other = None
-    if not plan.is_apart:  # else the user has chosen the work tree with the current folder
-        other = other_repository(row, plan.working_dir, plan.workspace, plan.tools)
     values = plan.values
-    if other is not None and (values[GIT_COMMIT] or values[GIT_PUSH] or values[GIT_BRANCH]):
-        raise InvalidInput([other])
+    # With a record apart, the user has chosen the work tree with the current folder.
+    if not plan.is_apart and (values[GIT_COMMIT] or values[GIT_PUSH] or values[GIT_BRANCH]):
+        other = other_repository(row, plan.working_dir, plan.workspace, plan.tools)
+        if other is not None:
+            raise InvalidInput([other])
     earlier = tuple(map(iteration_of, last_attempts(rows)))
-    return Resumed(row, state, earlier, tuple(rows), other.message if other is not None else "")
+    return Resumed(row, state, earlier, tuple(rows))
 
 
 def other_repository(row: RunRow, folder: Path, workspace: Path, tools: Tools) -> Problem | None:

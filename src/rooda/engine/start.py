@@ -149,7 +149,7 @@ def start_run(
             interrupts.stopwatch.now,
             wiring.tick,
             lock.run,
-            recording.tracker(lock.run, resumed),
+            recording.tracker(lock.run),
             recording.history(resumed),
             tools=plan.tools,
             pin=pin,

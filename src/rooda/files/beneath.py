@@ -17,6 +17,7 @@ from rooda.files.walk import (
     ON_THE_WAY,
     Entry,
     Listing,
+    Read,
     Walk,
     check_part,
     entries_of,
@@ -24,7 +25,7 @@ from rooda.files.walk import (
 )
 from rooda.text.plain_files import open_plain_file
 
-__all__ = ["FOLDER", "NEW", "Beneath", "Entry", "Listing", "set_mode"]
+__all__ = ["FOLDER", "NEW", "Beneath", "Entry", "Listing", "Read", "set_mode"]
 
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -120,13 +121,17 @@ class Beneath:
                 return None
             return os.readlink(os.fsencode(last), dir_fd=parent)
 
-    def walk(self, tick: Callable[[], object] = int) -> Iterator[Listing]:
+    def walk(
+        self, tick: Callable[[], object] = int, name: str = "", read: Read | None = None
+    ) -> Iterator[Listing]:
         """Yield each folder with what is in it, at any depth; a folder before those in it.
 
-        A folder that its owner has closed to itself gets the bits that rooda needs to list it.
-        What `tick` raises ends the walk.
+        The walk begins at the folder `name`. A folder that its owner has closed to itself gets the
+        bits that rooda needs to list it. What `tick` raises ends the walk; `read` as for `Walk`.
         """
-        yield from Walk(_LISTED, tick=tick).folders(self._reach("", FOLDER, make=False))
+        yield from Walk(_LISTED, tick=tick, read=read).folders(
+            self._reach(name, FOLDER, make=False)
+        )
 
     # -- writing ---------------------------------------------------------------------------------
 

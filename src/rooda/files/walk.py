@@ -28,6 +28,9 @@ class Entry(NamedTuple):
         return stat.S_ISREG(self.status.st_mode) or stat.S_ISLNK(self.status.st_mode)
 
 
+Read = Callable[[int, Callable[[], object]], list[Entry]]
+
+
 class Listing(Struct):
     """A folder and what is in it.
 
@@ -62,7 +65,8 @@ class Walk:
     """One walk. The owner of a folder needs these bits of its mode; rooda sets them if need be.
 
     `leave` is called with the open folder above, and the name, when the walk leaves a folder.
-    `tick` is called often: what it raises ends the walk.
+    `tick` is called often: what it raises ends the walk. `read` lists a folder; it may return
+    less than there is, if that has all folders to enter.
     """
 
     def __init__(
@@ -70,8 +74,10 @@ class Walk:
         bits: int,
         leave: Callable[[int, str], None] | None = None,
         tick: Callable[[], object] = int,
+        read: "Read | None" = None,
     ) -> None:
         self._bits = bits
+        self._read = read or entries_of
         self._leave = leave
         self._tick = tick
         self._closed: int | None = None  # the mode that the folder had which was opened last
@@ -115,7 +121,7 @@ class Walk:
     def _level(self, fd: int, name: str, path: str) -> _Level:
         try:
             self._tick()
-            entries = entries_of(fd, self._tick)
+            entries = self._read(fd, self._tick)
         except BaseException:
             os.close(fd)
             raise

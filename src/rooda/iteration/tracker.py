@@ -1,9 +1,7 @@
 """What changed in a folder since the last scan, with or without a git repository."""
 
-import contextlib
 import os
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -11,15 +9,12 @@ from msgspec.structs import replace
 from rooda.text.paths import glob_of_name
 from rooda.workspace.git import GitError
 from rooda.workspace.record_place import place_for
-from rooda.workspace.snapshots.repository import OtherRepositoryError
 from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.state_home import NoStateHomeError
 from rooda.workspace.tools import Tools
 from rooda.workspace.tree_changes import Changes, TreeScan
-from rooda.workspace.work_tree import explain_refusal, work_tree
-
-_NO_GIT = "git is not installed, and rooda finds changed files with it: install git"
+from rooda.workspace.work_tree import work_tree
 
 
 class FileChangeTracker:
@@ -34,13 +29,11 @@ class FileChangeTracker:
         run: str = "",
         keep: bool = False,
         own: Sequence[str] = (),
-        other_repository: str = "",
     ) -> None:
         """`state` is the state folder; without it, that of the user for this work tree.
 
-        `keep`: snapshots get a ref of `run`. `own` are patterns of absolute paths, of files that
-        rooda writes, not the agent. `other_repository`: why rooda must not write to the
-        repository of the folder.
+        `keep`: snapshots get names of `run`. `own` are patterns of absolute paths, of files that
+        rooda writes, not the agent.
         """
         self.root = root
         self._is_stale = True
@@ -51,13 +44,9 @@ class FileChangeTracker:
         tools = tools or Tools(folders=[root])
         try:
             state = state or place_for(root, os.environ).state
-            self._without_repository = partial(_private, root, state, tools, own)
-            if other_repository and tools.git is not None:
-                self._snapshots = self._without_repository()
-                self._trouble = f"rooda keeps none in another repository: {other_repository}"
-                return
-            self._snapshots, self._trouble = _open(root, state, tools, own)
-        except (GitError, NoStateHomeError) as error:
+            patterns = _below(work_tree(root), own)
+            self._snapshots = Snapshots.open(root, state, tools, own=patterns)
+        except (GitError, NoStateHomeError, OSError, RuntimeError) as error:  # links in a circle
             self._trouble = str(error)
 
     def snapshot(self, name: str | None = None) -> TreeScan:
@@ -86,18 +75,8 @@ class FileChangeTracker:
         return self._scan(name)
 
     def forget(self) -> None:
-        """Scan again before the next iteration: programs other than the agent may change files.
-
-        They may also look for the snapshots, so each one has its ref now.
-        """
+        """Scan again before the next iteration: programs other than the agent may change files."""
         self._is_stale = True
-        self.close()
-
-    def close(self) -> None:
-        """Give each kept tree its ref. If git fails, the record still has the commits."""
-        if self._snapshots is not None:
-            with contextlib.suppress(GitError, OSError):
-                self._snapshots.flush()
 
     def _scan(self, name: str | None) -> TreeScan:
         before, self._last = self._last, None
@@ -108,48 +87,12 @@ class FileChangeTracker:
             now = self._snapshots.take(run, name or "")
         except (GitError, OSError) as error:
             self._is_stale = True  # the next scan has nothing to compare with
-            if isinstance(error, OtherRepositoryError):
-                self._trouble = str(error)
-                self._snapshots = self._scans_without_repository()
             return TreeScan(trouble=str(error))
         self._last = now
         moved = before is not None and before.head != now.head
         head = before.head if before is not None else None
         commits = self._snapshots.commits_between(head, now.head) if moved else 0
-        trouble = now.trouble or self._trouble
-        return replace(now, commits=commits, head_moved=moved, head_before=head, trouble=trouble)
-
-    def _scans_without_repository(self) -> Snapshots | None:
-        """Return scans of the folder alone; None if an agent has removed the folder itself."""
-        try:
-            return self._without_repository()
-        except (GitError, OSError, RuntimeError):  # RuntimeError: links in a circle, from pathlib
-            return None
-
-
-def _open(
-    root: Path, state: StateFolder, tools: Tools, own: Sequence[str]
-) -> tuple[Snapshots, str]:
-    """Return the scans of a folder, and a message if git refuses to work with its repository.
-
-    Without a repository, and with one that git refuses, rooda scans with an index of its own.
-    """
-    if tools.git is None:
-        raise GitError(_NO_GIT)
-    trouble = ""
-    try:
-        found = Snapshots.open(root, state, tools, own=_below(work_tree(root), own))
-    except GitError as error:
-        found = None
-        reason, advice = explain_refusal(root, str(error))
-        trouble = f"there are none, because {reason}. {advice}"
-    if found is not None:
-        return found, ""
-    return _private(root, state, tools, own), trouble
-
-
-def _private(root: Path, state: StateFolder, tools: Tools, own: Sequence[str]) -> Snapshots:
-    return Snapshots.without_repository(root, state, tools, own=_below(root.resolve(), own))
+        return replace(now, commits=commits, head_moved=moved, head_before=head)
 
 
 def _below(folder: Path, patterns: Sequence[str]) -> list[str]:

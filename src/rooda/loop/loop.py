@@ -111,8 +111,6 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
     services.interrupts.acknowledge()
     with services.tools.noting():
         note_user_changes(services, state.iteration + 1)  # if a signal has ended a wait
-    if services.tracker is not None:
-        services.tracker.close()
     story = HookPayload(state.iteration or None, str(ended.status), _story_of(ended))
     hooks.run(Moment.LOOP_END, plan, services, story)
     look(services, state.iteration, place_of(services.run, state.iteration, state.attempt))

@@ -12,11 +12,10 @@ from rooda.config.plan import Plan
 from rooda.config.settings import GIT_ALLOW_SECRETS
 from rooda.loop.services import Services
 from rooda.loop.user_git import UserGit
-from rooda.workspace.git import Git
+from rooda.workspace.git import Git, listed
 from rooda.workspace.new_files import staged_files, tracked_files, untracked_files
 from rooda.workspace.noted_files import covering
 from rooda.workspace.pin import Pin
-from rooda.workspace.snapshots.shadow_repo import listed
 from rooda.workspace.tools import Finished
 
 _MOST_EXCLUDED = 8 * 1024  # characters: git compares each name with each file

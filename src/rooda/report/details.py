@@ -8,11 +8,9 @@ from rooda.report.untrusted import plain_text
 from rooda.summary.model import IterationSummary, RunSummary
 from rooda.summary.words import AgentWords, words_of
 from rooda.text.masking import MASK_NOTHING, Masker
-from rooda.workspace.git import GitError
-from rooda.workspace.git_files import check_rules
 from rooda.workspace.record_place import RecordPlace
 from rooda.workspace.snapshots.patches import Patch, patches
-from rooda.workspace.snapshots.repository import Repository
+from rooda.workspace.snapshots.store import Store
 from rooda.workspace.tools import Tools
 
 _ALL = 3_000_000  # bytes of details in a page
@@ -101,14 +99,8 @@ class DetailReader:
         return found | new
 
     def _new_patches(self, pairs: Mapping[int, tuple[str, str]], most: int) -> dict[int, Patch]:
-        try:
-            repository = Repository.find(self._place.tree, self._tools)
-            if repository is None:
-                return {}
-            check_rules(repository.top)
-        except (GitError, OSError):
-            return {}
-        return patches(repository.git, pairs, most)
+        store = Store(self._place.state, self._tools)
+        return patches(store.git, pairs, most) if store.folder.is_dir() else {}
 
 
 def _end(text: str, most: int) -> str:

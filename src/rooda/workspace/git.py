@@ -105,9 +105,14 @@ def unattended(tools: Tools) -> dict[str, str]:
     ssh can't ask either: it is in a session without a terminal. The user's core.sshCommand
     overrides GIT_SSH.
     """
-    kept = {name: value for name, value in tools.environ.items() if name not in _MISLEADING}
+    kept = without_misleading(tools.environ)
     answers = {variable: tools.program(name) for variable, name in _ANSWERS.items()}
     return {"GIT_SSH": tools.program("ssh"), **kept, **_UNATTENDED, **TRUE_OBJECTS, **answers}
+
+
+def without_misleading(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without variables that lead git to another repository."""
+    return {name: value for name, value in environ.items() if name not in _MISLEADING}
 
 
 class Git:
@@ -264,6 +269,11 @@ def _refusal(arguments: tuple[str, ...], code: int, errors: bytes) -> str:
     if len(said) > _LONGEST:
         said = f"{said[: _LONGEST // 2]} ... {said[-_LONGEST // 2 :]}"
     return f"git {_name(arguments)}: {said or f'exit code {code}'}"
+
+
+def listed(names: Iterable[str]) -> bytes:
+    """Return names in the form in which git reads them from standard input."""
+    return b"".join(os.fsencode(name) + b"\0" for name in names)
 
 
 _UNFINISHED = {

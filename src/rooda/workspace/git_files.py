@@ -8,7 +8,6 @@ these files before it starts git.
 import contextlib
 import os
 import stat
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -20,7 +19,6 @@ _RULES = (".gitignore", ".gitattributes", ".gitmodules")
 _CHECKED_FOLDERS = {"": ("refs", "logs", "info", "objects"), "objects": ("info", "pack")}
 _MAY_BE_LINKED = ("HEAD", "hooks")  # by old versions of git, and by users
 _INDEX = "index"
-_SEARCH = 2.0  # seconds for the search for named pipes in the work tree
 
 
 def links_in(folders: Iterable[Path], *, index: bool = False) -> dict[str, str]:
@@ -62,22 +60,11 @@ def check_git_folder(folder: Path) -> None:
             return
 
 
-def check_rules(top: Path, known: Iterable[Path] = ()) -> None:
-    """Raise GitStoppedError if a file with rules at the top, or a known one, is a named pipe."""
-    for path in (*(top / name for name in _RULES), *known):
+def check_rules(top: Path) -> None:
+    """Raise GitStoppedError if a file with rules at the top is a named pipe."""
+    for path in (top / name for name in _RULES):
         if path.is_fifo() and not path.is_symlink():
             raise _refusal(str(path), "a named pipe")
-
-
-def pipes_in(top: Path) -> set[Path]:
-    """Return named pipes that have the name of a file with rules; the search time is limited."""
-    found: set[Path] = set()
-    end = time.monotonic() + _SEARCH
-    for folder, _, names in os.walk(top):
-        found.update(Path(folder, name) for name in _RULES if name in names)
-        if time.monotonic() > end:
-            break
-    return {path for path in found if path.is_fifo()}
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:

@@ -86,11 +86,11 @@ class TreeScan(Struct, frozen=True):
     """One scan of a work tree, compared with the scan before.
 
     `changes` is None if rooda could not determine them, or if there was no scan before. `tree`
-    stands for the content of all files. In a git repository, `commit` is the commit that keeps the
-    tree (if one was requested), `head` the commit of the user's HEAD, `head_before` that of the
-    scan before, and `left_out` names the files that exist and are not in the tree. After a restore,
-    `left_out` names what it could not bring back, and `untouched` what exists and is in no
-    snapshot, so that it stayed as it was.
+    stands for the content of all files. `commit` is the commit in rooda's store that keeps the
+    tree, if one was requested. In a git repository, `head` is the commit of the user's HEAD, and
+    `head_before` that of the scan before. `left_out` names the files that exist and are not in the
+    tree. After a restore, `left_out` names what it could not bring back, and `untouched` what
+    exists and is in no snapshot, so that it stayed as it was.
     `lines` has the changed lines of each changed file that git knows; None if rooda can't tell.
     """
 
@@ -167,7 +167,7 @@ class TreeChanges:
 
     def sorted(self) -> Changes:
         """Return the changes."""
-        return _sorted(self._created, self._modified, self._deleted)
+        return in_order(self._created, self._modified, self._deleted)
 
 
 def of_marks(before: Mapping[str, object], after: Mapping[str, object]) -> Changes:
@@ -176,7 +176,7 @@ def of_marks(before: Mapping[str, object], after: Mapping[str, object]) -> Chang
     new = {name: mark for name, mark in after.items() if mark is not None}
     both = old.keys() & new.keys()
     modified = [name for name in both if old[name] != new[name]]
-    return _sorted(new.keys() - both, modified, old.keys() - both)
+    return in_order(new.keys() - both, modified, old.keys() - both)
 
 
 def joined(one: Changes, other: Changes) -> Changes:
@@ -186,7 +186,7 @@ def joined(one: Changes, other: Changes) -> Changes:
     created = {*one.created, *other.created}
     deleted = {*one.deleted, *other.deleted}
     moved = created & deleted
-    return _sorted(created - moved, {*one.modified, *other.modified, *moved}, deleted - moved)
+    return in_order(created - moved, {*one.modified, *other.modified, *moved}, deleted - moved)
 
 
 def seen_from(folder: str, changes: Changes) -> Changes:
@@ -194,7 +194,7 @@ def seen_from(folder: str, changes: Changes) -> Changes:
     if not folder:
         return changes
     lists = (changes.created, changes.modified, changes.deleted)
-    return _sorted(*([relative(folder, name) for name in names] for names in lists))
+    return in_order(*([relative(folder, name) for name in names] for names in lists))
 
 
 def relative(folder: str, name: str) -> str:
@@ -205,5 +205,6 @@ def relative(folder: str, name: str) -> str:
     return posixpath.relpath(f"/{name}", f"/{folder}") + end
 
 
-def _sorted(created: Iterable[str], modified: Iterable[str], deleted: Iterable[str]) -> Changes:
+def in_order(created: Iterable[str], modified: Iterable[str], deleted: Iterable[str]) -> Changes:
+    """Return these changes, each list sorted."""
     return Changes(tuple(sorted(created)), tuple(sorted(modified)), tuple(sorted(deleted)))

@@ -22,35 +22,40 @@ from rooda.cli.snapshot_words import (
     words_of_restore,
 )
 from rooda.config.problems import InvalidInput, Problem
+from rooda.config.sensitive import looks_like_a_secret
 from rooda.config.world import this_world
 from rooda.console.command_table import CliContext
 from rooda.console.completion import complete_runs
 from rooda.console.masking import UNMASKED
 from rooda.console.options import RunNamesCommand
 from rooda.console.pager import is_command, is_terminal
-from rooda.console.recorded import Recorded, readable_record, refuse_run_around
-from rooda.engine.resume import other_repository
+from rooda.console.recorded import Recorded, refuse_run_around
 from rooda.loop.state import Status
 from rooda.process.first_moment import own_module
 from rooda.process.interrupts import INTERRUPTED, Interrupts
 from rooda.process.leftovers import RunTrace, stop_leftovers
 from rooda.process.runner import MARK
 from rooda.record.given_variables import given_variables
-from rooda.record.record_reader import RecordReader
 from rooda.record.rows import RunRow
 from rooda.summary.build import summarize
 from rooda.summary.lines import holding_of
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
 from rooda.text.secret_values import names_a_secret
-from rooda.workspace.git import OFFLINE, TRUE_OBJECTS, Git, GitError, GitInterruptedError
-from rooda.workspace.git_files import check_rules
+from rooda.workspace.git import (
+    OFFLINE,
+    TRUE_OBJECTS,
+    Git,
+    GitError,
+    GitInterruptedError,
+    without_misleading,
+)
 from rooda.workspace.lock import Lock, LockHeldError
 from rooda.workspace.record_place import RecordPlace
-from rooda.workspace.snapshots.snapshot_refs import UNDO
 from rooda.workspace.snapshots.snapshots import Snapshots
+from rooda.workspace.snapshots.store import UNDO
 from rooda.workspace.tools import Tools
-from rooda.workspace.work_tree import explain_refusal, work_tree
+from rooda.workspace.tree_changes import Changes
 
 _UNDO = re.compile(r"u([0-9]{1,6})")
 _UNDO_AGE = timedelta(days=30)
@@ -64,24 +69,11 @@ _LONGEST_REST = 0.1  # seconds between two looks at git, in case no signal tells
 
 def _open(record: Recorded, folder: Path, tools: Tools) -> Snapshots:
     try:
-        snapshots = Snapshots.open(folder, record.state, tools)
-        check_rules(work_tree(folder))  # a pipe would block the user's git
+        return Snapshots.open(folder, record.state, tools)
     except GitInterruptedError:
         raise
     except GitError as error:
-        raise InvalidInput([Problem(*explain_refusal(folder, str(error)))]) from None
-    if snapshots is None:
-        problem = Problem(
-            "there are no snapshots without git", "Run `git init` before the next run"
-        )
-        raise InvalidInput([problem])
-    return snapshots
-
-
-def _recorded(record: Recorded, run: str) -> dict[str, str]:
-    """Return the commits that the record has of a run, by the number of the iteration."""
-    kept = {str(row.number): row.snapshot for row in record.iterations(run)}
-    return {number: one.commit for number, one in kept.items() if one and one.commit}
+        raise InvalidInput([Problem(str(error))]) from None
 
 
 @click.command("diff", cls=RunNamesCommand)
@@ -117,14 +109,13 @@ def diff(
     tools = Tools(folders=[record.workspace])
     snapshots = _open(record, record.workspace, tools)
     flags = [flag for flag, given in (("--stat", stat), ("--name-only", name_only)) if given]
-    snapshots.learn(run, _recorded(record, run))
     at_work = row.status == Status.RUNNING
     found = compared(run, span, snapshots.names(run), at_work=at_work)
     if at_work and span.last is None:
         click.echo(f"Run {run} is at work: its changes up to iteration {found.after}.", err=True)
     if span.first is not None and span.first == span.last:
         _tell_of_other_work(record, row, found.after)
-    # A diff program or a converter in the repository's settings may be the agent's.
+    # No program that the user has set for files of a kind runs on what an agent wrote.
     command = snapshots.diff(
         run, found.before, found.after, "--no-ext-diff", "--no-textconv", *flags
     )
@@ -133,7 +124,7 @@ def diff(
     masked = () if unmasked else ("--masked",)
     pager = f"{shlex.join(own_module(_FILTER, '--visible', *masked))} | {_pager(tools)}"
     own = {**TRUE_OBJECTS, **OFFLINE, "PATH": tools.path, "GIT_PAGER": pager}
-    environ = {**os.environ, **own}
+    environ = {**without_misleading(os.environ), **own}
     if not unmasked:  # the filter masks the secrets of its environment
         for number, variables in enumerate(given_variables(this_world(), row)):
             given = {name: value for name, value in variables.items() if names_a_secret(name)}
@@ -141,7 +132,7 @@ def diff(
     # Git starts the pager on a terminal only.
     through = () if unmasked or is_terminal() else own_module(_FILTER, *masked)
     with session.interrupts.deferred():
-        return _shown(command, record.workspace, environ, session.interrupts, through)
+        return _shown(command, Path("/"), environ, session.interrupts, through)
 
 
 def _tell_of_other_work(record: Recorded, row: RunRow, iteration: str) -> None:
@@ -222,9 +213,6 @@ def restore(session: CliContext, /, *, words: tuple[str, ...]) -> int:
             undos = snapshots.names(UNDO)
             is_undo = name is None and wanted in undos
             run = UNDO if is_undo else _row(record, name).run
-            _refuse_other_repository(record.place, None if is_undo else run, tools)
-            if not is_undo:
-                snapshots.learn(run, _recorded(record, run))
             names = () if is_undo else snapshots.names(run)
             known = [*names, *undos]
             wanted = snapshot_named(run, wanted, names)
@@ -245,6 +233,8 @@ def restore(session: CliContext, /, *, words: tuple[str, ...]) -> int:
     changed = sum(map(len, (changes.created, changes.modified, changes.deleted))) if changes else 0
     what = f"what {wanted} had kept" if is_undo else f"the work tree of iteration {wanted}"
     click.echo(f"Restored {what} ({count(changed, 'file')} changed).")
+    if secrets := [name for name in _brought_back(changes) if looks_like_a_secret(name)]:
+        click.echo(f"Brought back files that look like secrets: {one_line(', '.join(secrets))}")
     if found.left_out:
         click.echo(f"Not brought back: {one_line(', '.join(found.left_out))}", err=True)
     if found.untouched:
@@ -264,18 +254,8 @@ def _row(record: Recorded, name: str | None) -> RunRow:
     return row
 
 
-def _refuse_other_repository(place: RecordPlace, run: str | None, tools: Tools) -> None:
-    """Raise InvalidInput where git would write to another repository than that of the run.
-
-    Without a run, as for an undo, that of the last run counts.
-    """
-    reader = RecordReader(place.state)
-    rows = readable_record(lambda: [reader.run(run)] if run else reader.runs(limit=1))
-    for row in rows:
-        if row.repository is not None:
-            problem = other_repository(row, place.tree, place.tree, tools)
-            if problem is not None:
-                raise InvalidInput([problem])
+def _brought_back(changes: Changes | None) -> tuple[str, ...]:
+    return () if changes is None else (*changes.created, *changes.modified)
 
 
 def next_undo(names: Sequence[str]) -> str:

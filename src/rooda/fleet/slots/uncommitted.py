@@ -1,14 +1,13 @@
 """The uncommitted work of a slot as a commit, and back again."""
 
-import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from rooda.config.new_secrets import NewSecrets
 from rooda.fleet.remote.replay import Conflict, unmerged_files
 from rooda.fleet.slots.slot_clone import SlotClone, has_flags, make_writable, remove_tree
-from rooda.workspace.git import INHERITED, Git, GitError
+from rooda.workspace.git import INHERITED, Git, GitError, listed
 from rooda.workspace.new_files import staged_files, untracked_files
 from rooda.workspace.old_record import OLD_FOLDER
 
@@ -46,7 +45,7 @@ def _commit(git: Git, tip: str, allowed: tuple[str, ...], left_out: Iterable[str
     others = untracked_files(git)
     hidden = {*secrets.among(others), *left_out}
     new = [name for name in others if name not in hidden and _is_work(name)]
-    git("update-index", "--add", "-z", "--stdin", given=_listed(new))
+    git("update-index", "--add", "-z", "--stdin", given=listed(new))
     staged = staged_files(git)
     hidden.update(secrets.staged())
     has_submodules = (git.folder / ".gitmodules").is_file()
@@ -55,7 +54,7 @@ def _commit(git: Git, tip: str, allowed: tuple[str, ...], left_out: Iterable[str
         for one in staged
         if one.name in hidden or (one.is_repository and not has_submodules)
     ]
-    git("update-index", "--force-remove", "-z", "--stdin", given=_listed(gone))
+    git("update-index", "--force-remove", "-z", "--stdin", given=listed(gone))
     tree = git.line("write-tree")
     if tree == git.line("rev-parse", f"{tip}^{{tree}}"):
         return None
@@ -65,10 +64,6 @@ def _commit(git: Git, tip: str, allowed: tuple[str, ...], left_out: Iterable[str
 def _is_work(name: str) -> bool:
     """Return whether an untracked name is a file of the agent, and no repository or state."""
     return not name.endswith("/") and OLD_FOLDER not in name.split("/")
-
-
-def _listed(names: Sequence[str]) -> bytes:
-    return b"".join(os.fsencode(name) + b"\0" for name in names)
 
 
 def bring_back(git: Git, wip: str, start: str) -> None:

@@ -1,7 +1,4 @@
-"""The user's repository: rooda reads it, and writes only objects and refs under `refs/rooda`.
-
-A folder without a repository gets a private one in `.rooda`, which stores no file content.
-"""
+"""The user's repository, which snapshots only read."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -13,8 +10,6 @@ from msgspec import Struct
 from rooda.text.plain_files import open_plain_file, read_plain_file
 from rooda.workspace.git import Git, GitError, GitStoppedError
 from rooda.workspace.git_files import changed_link, check_git_folder, links_in
-from rooda.workspace.held_folders import HeldFolders
-from rooda.workspace.snapshots.snapshot_refs import ROOT
 from rooda.workspace.tools import Tools
 
 # What git prints where there is no work tree. Every other message is an error.
@@ -30,13 +25,8 @@ _PLACES = (
 _SETTINGS = r"^(core\.(ignorecase|precomposeunicode|excludesfile)|status\.showuntrackedfiles)$"
 _NAMES_PER_COMMAND = 200
 _ON_BRANCH = b"ref: refs/heads/"
-_COMMON_FILE = "commondir"
 _LARGEST_REF = 4096  # bytes
 _LARGEST_INDEX = 1024**3  # bytes: an index of ten million files
-
-
-class OtherRepositoryError(GitStoppedError):
-    """The paths of the repository lead to another one now, or to none."""
 
 
 class Repository(Struct, frozen=True):
@@ -51,8 +41,6 @@ class Repository(Struct, frozen=True):
     object_format: str
     git: Git
     git_with_index: Git
-    common_file: bytes = b""  # the file that leads git from `git_dir` to `common`
-    is_private: bool = False  # made by rooda for a folder that has no repository
 
     @classmethod
     def find(cls, folder: Path, tools: Tools) -> "Repository | None":
@@ -87,67 +75,19 @@ class Repository(Struct, frozen=True):
             object_format=kind,
             git=Git(Path(top), tools, place | no_index),
             git_with_index=Git(Path(top), tools, place),
-            common_file=_common_file(Path(git_dir)),
-        )
-
-    @classmethod
-    def private(cls, folder: Path, state: Path, tools: Tools) -> "Repository":
-        """Return a repository in `.rooda` for a folder that has none, or one that git refuses."""
-        top, git_dir = folder.resolve(), state / "git"
-        missing = git_dir / "none"
-        place = {"GIT_DIR": str(git_dir), "GIT_WORK_TREE": str(top), "GIT_INDEX_FILE": str(missing)}
-        return cls(
-            top,
-            git_dir,
-            links={},
-            common=missing,
-            index=missing,
-            objects=git_dir / "objects",
-            object_format="sha1",
-            git=Git(top, tools, place),
-            # An agent can write to `.rooda/git/config`: read only the settings of user and system.
-            git_with_index=Git(top, tools, {"GIT_DIR": os.devnull}),
-            is_private=True,
         )
 
     def check(self) -> None:
         """Raise GitError if a file in git's own folders would block git or lead it elsewhere."""
-        if self.is_private:
-            return  # the shadow repository repairs it
-        # Only rooda writes below refs/rooda: a link there was never made by the user.
-        own = self.common / ROOT
-        usual = {name: to for name, to in self.links.items() if not Path(name).is_relative_to(own)}
-        if moved := changed_link(usual, links_in([self.git_dir, self.common])):
+        if moved := changed_link(self.links, links_in([self.git_dir, self.common])):
             raise GitStoppedError(f"{moved} is a link now that leads elsewhere: delete it")
 
     def named_links(self) -> dict[str, str]:
         """Return the links in git's own folders by their names below `common`."""
         return {os.path.relpath(path, self.common): to for path, to in self.links.items()}
 
-    def hold(self) -> HeldFolders | None:
-        """Return the folders in which git writes; None for a private repository. Raises OSError."""
-        if self.is_private:
-            return None
-        places = (self.top, self.git_dir, self.common, self.objects, self.common / "refs")
-        return HeldFolders(place for place in places if place.is_dir())
-
-    def check_place(self, held: HeldFolders | None) -> None:
-        """Raise OtherRepositoryError if git would write to another repository than this one."""
-        if held is None:
-            return
-        gone = held.replaced()
-        if gone is None and _common_file(self.git_dir) != self.common_file:
-            gone = self.git_dir / _COMMON_FILE
-        if gone is not None:
-            raise OtherRepositoryError(
-                f"{gone} was deleted or replaced during the run: rooda writes nothing to another "
-                "repository, so it keeps no more snapshots"
-            )
-
     def head(self) -> str | None:
-        """Return the commit of HEAD; None before the first commit, and without a repository."""
-        if self.is_private:
-            return None
+        """Return the commit of HEAD; None before the first commit."""
         return self.git.ask("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
 
     def head_files(self) -> tuple[bytes, ...] | None:
@@ -164,29 +104,12 @@ class Repository(Struct, frozen=True):
             return None
         return None if branch.startswith(b"ref:") else (head, branch)
 
-    def settings(self) -> dict[str, str]:
-        """Return the user's settings about how git reads files, by their lower-case names."""
-        raw = self.git_with_index.ask("config", "--null", "--get-regexp", _SETTINGS) or ""
-        pairs = (entry.partition("\n") for entry in raw.split("\0") if entry)
-        # A key without a value means true. If a key occurs several times, the last one counts.
-        return {key: value if divided else "true" for key, divided, value in pairs}
-
     def tracked(self, names: Iterable[str]) -> set[str]:
         """Return those of the names that are in the user's index."""
-        return {name for _, name in self._staged(names)}
-
-    def submodules(self, names: Iterable[str]) -> set[str]:
-        """Return those of the names that are submodules in the user's index."""
-        return {name for mode, name in self._staged(names) if mode == "160000"}
-
-    def _staged(self, names: Iterable[str]) -> list[tuple[str, str]]:
-        """Return the modes and names of those that are in the user's index."""
         found, rest = b"", iter(names)
         while some := list(islice(rest, _NAMES_PER_COMMAND)):
-            found += self._listed("--stage", "--", *some)
-        # `100644 0a1b... 0<TAB>name`
-        entries = (entry.partition("\t") for entry in os.fsdecode(found).split("\0") if entry)
-        return [(about.split(" ")[0], name) for about, _, name in entries]
+            found += self._listed("--", *some)
+        return {*os.fsdecode(found).split("\0")} - {""}
 
     def names(self) -> set[str]:
         """Return every name in the user's index."""
@@ -195,6 +118,7 @@ class Repository(Struct, frozen=True):
     def _listed(self, *arguments: str) -> bytes:
         """Return what `git ls-files` prints; nothing for a broken index, which is no error here."""
         try:
+            self.check()
             if not is_whole_index(self.index, self.object_format):
                 return b""
             return self.git_with_index("--literal-pathspecs", "ls-files", "-z", *arguments)
@@ -202,11 +126,12 @@ class Repository(Struct, frozen=True):
             return b""
 
 
-def _common_file(git_dir: Path) -> bytes:
-    try:
-        return read_plain_file(git_dir / _COMMON_FILE, _LARGEST_REF)
-    except OSError:
-        return b""
+def settings_of(git: Git) -> dict[str, str]:
+    """Return the user's settings about how git reads files, by their lower-case names."""
+    raw = git.ask("config", "--null", "--get-regexp", _SETTINGS) or ""
+    pairs = (entry.partition("\n") for entry in raw.split("\0") if entry)
+    # A key without a value means true. If a key occurs several times, the last one counts.
+    return {key: value if divided else "true" for key, divided, value in pairs}
 
 
 def _places(git: Git) -> list[str]:

@@ -1,52 +1,63 @@
-"""Restore the bytes, permissions and links of a work tree.
+"""Restore the bytes, permissions and links of a work tree, by descriptors.
 
-Ignored files, files that are in no snapshot, and submodules stay as they are. If one of them is
-in the way of a file, rooda can't restore that file, and names it.
+Ignored files and files that are in no snapshot stay as they are. If one of them is in the way of a
+file, rooda can't restore that file, and names it.
 """
 
+import contextlib
+import errno
 import os
 import stat
-from collections.abc import Collection, Iterable, Mapping
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import filterfalse
 from pathlib import Path
+from typing import IO
 
 from msgspec import Struct
 
-from rooda.workspace.git import INHERITED
-from rooda.workspace.snapshots.file_modes import modes_of, set_modes
-from rooda.workspace.snapshots.shadow_repo import ShadowRepo, listed
+from rooda.files.beneath import NEW, Beneath, set_mode
+from rooda.workspace.snapshots.marks import RuleFile
+from rooda.workspace.snapshots.notes import Permissions, permissions
+from rooda.workspace.snapshots.rules import MOST_RULES, RULES, IgnoreRules
+from rooda.workspace.snapshots.store import Store
 from rooda.workspace.tree_changes import GITLINK, Difference
 
-_CHECKOUT = ("checkout-index", "--force", "--index", "-z", "--stdin")
-_IGNORED = ("check-ignore", "--no-index", "-z", "--stdin")
+_LINK = 0o120000
+_BYTES_AT_ONCE = 64 * 1024 * 1024
+_PIECE = 1024 * 1024
 
 
 class RestorePlan(Struct, frozen=True):
     """The names to delete, those to write, and those that must stay as they are."""
 
     delete: tuple[str, ...]
-    write: tuple[str, ...]
+    write: tuple[Difference, ...]
     leave: tuple[str, ...]
 
 
 def plan_restore(
-    differences: Iterable[Difference], left_out: Collection[str], stuck: Collection[str]
+    differences: Sequence[Difference], left_out: Collection[str], stuck: Collection[str]
 ) -> RestorePlan:
     """Decide for each name.
 
     `left_out` existed at the time of the snapshot and is not in it. `stuck` exists now, and rooda
-    could not keep it.
+    could not keep it. Snapshots of version 0.1 have submodules as one entry, without their files.
     """
     delete: list[str] = []
-    write: list[str] = []
+    write: list[Difference] = []
     leave: list[str] = []
+    submodules = [one.name for one in differences if one.mode_after == GITLINK]
     folders = tuple(name for name in left_out if name.endswith("/"))
+    below = tuple(f"{name}/" for name in submodules)
     for found in differences:
         name = found.name
+        if name.startswith(below):
+            continue
         if GITLINK in (found.mode_before, found.mode_after) or name in stuck:
             leave.append(name)
         elif found.mode_after:
-            write.append(name)
+            write.append(found)
         elif name in left_out or name.startswith(folders):
             leave.append(name)
         else:
@@ -57,12 +68,16 @@ def plan_restore(
 class Restorer:
     """Writes to one work tree."""
 
-    def __init__(self, shadow: ShadowRepo, top: Path, folder: Path, largest: int) -> None:
+    def __init__(
+        self, store: Store, rules: IgnoreRules, top: Path, folder: Path, largest: int
+    ) -> None:
         """Rooda does not delete `folder`; `largest` is the size of a file that rooda keeps."""
-        self._shadow = shadow
-        self._top = top
+        self._store = store
+        self._rules = rules
+        self._tree = Beneath(top)
         self._largest = largest
-        self._stay = {folder, *folder.parents}  # even if they are empty
+        stay = [folder, *folder.parents]
+        self._stay = {str(one.relative_to(top)) for one in stay if one.is_relative_to(top)}
 
     def hidden(self, differences: Iterable[Difference]) -> tuple[list[str], list[str]]:
         """Return files that a restore would overwrite and that no tree contains: they are ignored.
@@ -72,172 +87,213 @@ class Restorer:
         savable: list[str] = []
         stuck: list[str] = []
         for found in differences:
-            if found.mode_before or not self._is_in_place(found.name):
+            if found.mode_before:
                 continue
-            path = self._top / found.name
-            kind = _kind(path)
-            if kind == stat.S_IFLNK or (kind == stat.S_IFREG and self._can_be_kept(path)):
+            kind = self._kind(found.name)
+            if kind == stat.S_IFLNK or (kind == stat.S_IFREG and self._can_be_kept(found.name)):
                 savable.append(found.name)
             elif kind == stat.S_IFREG:
                 stuck.append(found.name)
         return savable, stuck
 
-    def _can_be_kept(self, path: Path) -> bool:
+    def _can_be_kept(self, name: str) -> bool:
         try:
-            return path.lstat().st_size <= self._largest and os.access(path, os.R_OK)
+            with self._tree.open(name) as file:
+                return os.fstat(file.fileno()).st_size <= self._largest
         except OSError:
             return False
-
-    def carry_out(
-        self, what: RestorePlan, tree: str, absent: Collection[str], modes: Mapping[str, int]
-    ) -> tuple[str, ...]:
-        """Restore the tree, and these permissions. Return the names that could not be restored.
-
-        The ignore rules come first: rooda deletes no file that they ignore, unless it is known
-        that the file did not exist.
-        """
-        self._shadow.git("read-tree", "--reset", tree)
-        done = set(self._write(filter(_is_rule, what.write), modes))
-        for group in (filter(_is_rule, what.delete), filterfalse(_is_rule, what.delete)):
-            names = list(group)
-            spared = [name for name in self._ignored(names) if name not in absent]
-            done.update(spared)
-            done.update([name for name in names if name not in done and self._delete(name)])
-        done.update(self._write(filterfalse(_is_rule, what.write), modes))
-        failed = [name for name in (*what.delete, *what.write) if name not in done]
-        return (*what.leave, *failed, *self._set_modes(modes, {*what.leave, *failed}))
-
-    def _set_modes(self, modes: Mapping[str, int], spared: Collection[str]) -> list[str]:
-        """Set permissions that differ; return the names for which that failed."""
-        names = [name for name in modes if name not in spared and self._is_in_place(name)]
-        now = modes_of(str(self._top), names)
-        wrong = {name: modes[name] for name, mode in now.items() if mode != modes[name]}
-        return set_modes(str(self._top), wrong)
 
     def ignored_if_there(self, differences: Iterable[Difference]) -> list[str]:
         """Return names that the restore creates and that today's rules ignore."""
         new = [found.name for found in differences if not found.mode_before]
         files = (stat.S_IFREG, stat.S_IFLNK)
-        return self._ignored(name for name in new if _kind(self._top / name) not in files)
+        return self._ignored(name for name in new if self._kind(name) not in files)
+
+    def carry_out(
+        self, what: RestorePlan, absent: Collection[str], modes: Permissions
+    ) -> tuple[str, ...]:
+        """Restore the files with these permissions. Return the names that could not be restored.
+
+        The ignore rules come first: rooda deletes no file that they ignore, unless it is known
+        that the file did not exist.
+        """
+        written = [one for one in what.write if _is_rule(one.name)]
+        done = set(self._write(written, modes))
+        self._read_rules(one.name for one in written)
+        for group in (filter(_is_rule, what.delete), filterfalse(_is_rule, what.delete)):
+            some = list(group)
+            spared = {name for name in self._ignored(some) if name not in absent}
+            done.update(spared)
+            done.update(name for name in some if name not in spared and self._delete(name))
+            self._read_rules(filter(_is_rule, some))
+        done.update(self._write([one for one in what.write if not _is_rule(one.name)], modes))
+        names = (*what.delete, *(one.name for one in what.write))
+        return (*what.leave, *(name for name in names if name not in done))
+
+    def set_modes(self, wanted: Mapping[str, int]) -> list[str]:
+        """Set the permissions of regular files; return the names for which that failed."""
+        failed: list[str] = []
+        for name, mode in wanted.items():
+            try:
+                with self._tree.above(name) as (parent, last):
+                    status = os.lstat(last, dir_fd=parent)
+                    if stat.S_ISREG(status.st_mode) and permissions(status.st_mode) != mode:
+                        set_mode(parent, last, mode)
+            except OSError as error:
+                failed += [] if error.errno == errno.ENOENT else [name]
+        return failed
+
+    # -- rules -----------------------------------------------------------------------------------
+
+    def _read_rules(self, names: Iterable[str]) -> None:
+        """Read the rules that the restore has changed: the next question is about them."""
+        for name in names:
+            folder = name.rpartition("/")[0]
+            try:
+                content = self._tree.read(name, MOST_RULES)
+            except OSError:
+                self._rules.files.pop(folder, None)
+            else:
+                self._rules.files[folder] = RuleFile(b"", content)
 
     def _ignored(self, names: Iterable[str]) -> list[str]:
-        # `./` in front keeps git from reading a name as an option or a pattern.
-        within = [f"./{name}" for name in names if not self._is_behind_link(name)]
-        said = self._shadow.git.ask(*_IGNORED, given=listed(within)) if within else None
-        return [name.removeprefix("./") for name in (said or "").split("\0")[:-1]]
+        asked: dict[str, list[str]] = {}
+        for name in names:
+            folder, _, last = name.rpartition("/")
+            asked.setdefault(folder, []).append(last)
+        found = self._rules.ignored(asked) if asked else {}
+        return [f"{folder}/{name}".lstrip("/") for folder, some in found.items() for name in some]
 
-    def _write(self, names: Iterable[str], modes: Mapping[str, int]) -> list[str]:
-        """Write files, and return their names. `modes` are the permissions that they will get.
+    # -- writing ---------------------------------------------------------------------------------
 
-        The others get the permissions of the files that they replace.
-        """
-        umasks = {
-            name: _umask_for(modes[name]) if name in modes else _umask_of(self._top / name)
-            for name in names
-        }
-        free = [name for name in umasks if self._make_room(name)]
-        for name in free:
-            if name in modes:  # git would create the folders with the umask for the file
-                (self._top / name).parent.mkdir(parents=True, exist_ok=True)
-        for umask in sorted({umasks[name] for name in free}):
-            some = [name for name in free if umasks[name] == umask]
-            self._shadow.git(*_CHECKOUT, given=listed(some), umask=umask)
-        return free
-
-    def _delete(self, name: str) -> bool:
-        if not self._is_in_place(name):
-            return True  # there is no file of this name
-        path = self._top / name
-        if not _unlink(path):
-            return False
-        self._prune(path.parent)
-        return True
-
-    def _prune(self, folder: Path) -> None:
-        """Remove folders that have become empty, as git does."""
-        while folder not in self._stay:
+    def _write(self, wanted: Sequence[Difference], modes: Permissions) -> list[str]:
+        """Write files, and return their names."""
+        done: list[str] = []
+        free = [one for one in wanted if self._make_room(one.name)]
+        for one, content, size in self._contents(free):
             try:
-                folder.rmdir()
-            except OSError:
-                return
-            folder = folder.parent
+                self._write_one(one, content, size, modes.mode(one.name, one.mode_after))
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                    raise
+                continue
+            done.append(one.name)
+        return done
 
-    def _above(self, name: str) -> Iterable[Path]:
-        """Return the folders above a name, from the top down."""
-        folder = self._top
-        for part in name.split("/")[:-1]:
-            folder /= part
-            yield folder
+    def _write_one(self, one: Difference, content: IO[bytes], size: int, mode: int) -> None:
+        draft = f".rooda-{os.urandom(8).hex()}"
+        with self._tree.above(one.name, make=True) as (parent, last):
+            try:
+                if one.mode_after == _LINK:
+                    os.symlink(content.read(size), os.fsencode(draft), dir_fd=parent)
+                else:
+                    with os.fdopen(os.open(draft, NEW, 0o600, dir_fd=parent), "wb") as file:
+                        _copy(content, file, size)
+                        os.fchmod(file.fileno(), mode)
+                os.rename(draft, last, src_dir_fd=parent, dst_dir_fd=parent)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(draft, dir_fd=parent)
+                raise
 
-    def _is_in_place(self, name: str) -> bool:
-        """Return whether all folders above a name are real: a link leads out of the tree."""
-        return all(_kind(folder) == stat.S_IFDIR for folder in self._above(name))
+    def _contents(
+        self, wanted: Sequence[Difference]
+    ) -> Iterator[tuple[Difference, IO[bytes], int]]:
+        """Yield each file with its content, which begins where the given file is, and its size."""
+        git = self._store.git
+        for some in self._portions(wanted):
+            with tempfile.TemporaryFile(dir=self._store.folder) as printed:
+                git.pieces(printed.write, "cat-file", "--batch", given=_ids(some))
+                printed.seek(0)
+                for one in some:
+                    # `0a1b... blob 12`
+                    size = int(printed.readline().split(b" ")[2])
+                    start = printed.tell()
+                    yield one, printed, size
+                    printed.seek(start + size + 1)
 
-    def _is_behind_link(self, name: str) -> bool:
-        return any(_kind(folder) == stat.S_IFLNK for folder in self._above(name))
+    def _portions(self, wanted: Sequence[Difference]) -> Iterator[list[Difference]]:
+        """Divide the files into lists of limited size. Raises GitError if a content is missing."""
+        if not wanted:
+            return
+        git = self._store.git
+        lines = git("cat-file", "--batch-check=%(objectsize)", given=_ids(wanted)).splitlines()
+        some: list[Difference] = []
+        total = 0
+        for one, size in zip(wanted, lines, strict=True):
+            some.append(one)
+            total += int(size) if size.isdigit() else 0
+            if total > _BYTES_AT_ONCE:
+                yield some
+                some, total = [], 0
+        if some:
+            yield some
 
     def _make_room(self, name: str) -> bool:
         """Return whether a file can be written without a loss; remove pipes and empty folders."""
-        for folder in self._above(name):
-            kind = _kind(folder)
+        for end in (place for place, sign in enumerate(name) if sign == "/"):
+            kind = self._kind(name[:end])
             if kind is None:
                 return True
             if kind != stat.S_IFDIR:
                 return False
-        path = self._top / name
-        kind = _kind(path)
+        kind = self._kind(name)
         if kind == stat.S_IFDIR:
-            return _remove_hollow(path)
-        return kind not in (stat.S_IFIFO, stat.S_IFSOCK) or _unlink(path)  # they contain nothing
+            return self._remove_hollow(name)
+        if kind in (stat.S_IFIFO, stat.S_IFSOCK):  # they contain nothing
+            return self._try(self._tree.remove, name)
+        return True
+
+    def _remove_hollow(self, name: str) -> bool:
+        """Remove a folder that contains only folders."""
+        folders: list[str] = []
+        for listing in self._tree.walk(name=name):
+            if len(listing.enter) != len(listing.entries) or listing.error is not None:
+                return False
+            folders.append(f"{name}/{listing.path}".rstrip("/"))
+        return all(self._try(self._tree.remove_empty, one) for one in reversed(folders))
+
+    def _delete(self, name: str) -> bool:
+        try:
+            with self._tree.above(name) as (parent, last):
+                os.unlink(last, dir_fd=parent)
+        except OSError as error:
+            # There is no file of this name, or it is behind a link.
+            return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+        self._prune(name.rpartition("/")[0])
+        return True
+
+    def _prune(self, folder: str) -> None:
+        """Remove folders that have become empty, as git does."""
+        while folder and folder not in self._stay and self._try(self._tree.remove_empty, folder):
+            folder = folder.rpartition("/")[0]
+
+    def _try(self, remove: Callable[[str], None], name: str) -> bool:
+        try:
+            remove(name)
+        except OSError:
+            return False
+        return True
+
+    def _kind(self, name: str) -> int | None:
+        try:
+            return stat.S_IFMT(self._tree.status(name).st_mode)
+        except OSError:
+            return None
+
+
+def _ids(wanted: Iterable[Difference]) -> bytes:
+    return "".join(f"{one.object_after}\n" for one in wanted).encode()
+
+
+def _copy(source: IO[bytes], target: IO[bytes], size: int) -> None:
+    while size:
+        piece = source.read(min(size, _PIECE))
+        if not piece:
+            raise OSError(errno.EIO, "git printed less than the content")
+        target.write(piece)
+        size -= len(piece)
 
 
 def _is_rule(name: str) -> bool:
-    return name.rpartition("/")[2] == ".gitignore"
-
-
-def _kind(path: Path) -> int | None:
-    try:
-        return stat.S_IFMT(path.lstat().st_mode)
-    except OSError:
-        return None
-
-
-def _unlink(path: Path) -> bool:
-    try:
-        path.unlink(missing_ok=True)
-    except OSError:
-        return False
-    return True
-
-
-def _umask_of(path: Path) -> int:
-    """Return the umask with which a new version gets the permissions of the existing file."""
-    try:
-        mode = path.lstat().st_mode
-    except OSError:
-        return INHERITED
-    if not stat.S_ISREG(mode):
-        return INHERITED
-    return _umask_for(mode)
-
-
-def _umask_for(mode: int) -> int:
-    """Return the umask for a file with these permissions: it is private from the first moment on.
-
-    If the file is executable, every user with read permission may execute it.
-    """
-    allowed = mode & 0o666
-    return 0o777 & ~(allowed | (allowed & 0o444) >> 2)
-
-
-def _remove_hollow(folder: Path) -> bool:
-    """Remove a folder that contains only folders."""
-    below = [(place, files) for place, _, files in os.walk(folder, topdown=False)]
-    if any(files for _, files in below):
-        return False
-    try:
-        for place, _ in below:
-            Path(place).rmdir()
-    except OSError:  # `os.walk` lists a link to a folder as a folder
-        return False
-    return True
+    return name.rpartition("/")[2] == RULES

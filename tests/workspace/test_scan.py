@@ -1,4 +1,4 @@
-"""Changes in a folder without a git repository, detected by content with rooda's own index."""
+"""Changes in a folder without a git repository, detected by content."""
 
 import contextlib
 import json
@@ -9,16 +9,18 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rooda.iteration.tracker import FileChangeTracker
-from rooda.workspace.snapshots import file_selection
-from rooda.workspace.snapshots.file_selection import FileSelector, SelectedFiles
+from rooda.workspace.git import Git
+from rooda.workspace.snapshots import scan
+from rooda.workspace.snapshots.rules import IgnoreRules
+from rooda.workspace.snapshots.scan import Scan
 from rooda.workspace.snapshots.snapshots import LARGEST, Snapshots
 from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.tools import Tools
@@ -26,7 +28,6 @@ from rooda.workspace.tree_changes import Changes, TreeScan
 from support.children import until
 from support.faults import powerless
 from support.properties import examples
-from support.states import state_of
 
 
 @pytest.fixture
@@ -49,9 +50,8 @@ def filled(folder: Path) -> Path:
 def scans_of(top: Path, largest: int = LARGEST, state: Path | None = None) -> Snapshots:
     """Return scans with a git that reads no settings of the machine."""
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    return Snapshots.without_repository(
-        top, StateFolder((state or top) / ".rooda"), Tools(environ), largest
-    )
+    place = StateFolder(state or top.with_name(f"{top.name}.state"))
+    return Snapshots.open(top, place, Tools(environ), largest)
 
 
 def sh(top: Path, script: str) -> None:
@@ -175,7 +175,7 @@ NO_CHANGES = {
     "an ignored file": "touch src/x.log",
     "an ignored folder": "cp -r src build",
     "an ignored link to itself": "ln -s . x.log",
-    "a state folder of rooda": "cp -r src .rooda/copy",
+    "a state folder of rooda": "mkdir .rooda; cp -r src .rooda/copy",
     "a state folder of rooda in a subfolder": "mkdir src/deep/.rooda; touch src/deep/.rooda/x",
     "a file that points to a repository": "echo gitdir: x >.git",
 }
@@ -274,13 +274,21 @@ def test_repository_that_git_refuses_is_scanned(top: Path) -> None:
 
 
 @pytest.mark.real
-def test_folder_without_a_repository_keeps_no_snapshots(top: Path) -> None:
-    state = state_of(top)
-    tracker = FileChangeTracker(top, state=state, run="run", keep=True)
+def test_folder_without_a_repository_has_snapshots(top: Path, tmp_path: Path) -> None:
+    tracker = FileChangeTracker(top, state=StateFolder(tmp_path / "state"), run="run", keep=True)
     for name in ("0", "1", "2"):
         found = tracker.scan(name)
-        assert (found.commit, found.head, found.left_out, found.trouble) == (None, None, (), "")
-    assert not any((state / "git" / "refs").iterdir())
+        assert (bool(found.commit), found.head, found.left_out, found.trouble) == (
+            True,
+            None,
+            (),
+            "",
+        )
+        (top / "notes").write_text(name)
+    snapshots = Snapshots.open(top, StateFolder(tmp_path / "state"), Tools())
+    assert snapshots.names("run") == ("0", "1", "2")
+    snapshots.restore("run", "0", "u1")
+    assert (top / "notes").read_text() == "some words"
 
 
 # -- ignore rules ----------------------------------------------------------------------------
@@ -324,7 +332,7 @@ def test_ignore_rules_of_the_user_apply(top: Path, tmp_path: Path) -> None:
     (tmp_path / "ignore").write_text("*.tmp\n")
     (tmp_path / "config").write_text(f"[core]\n\texcludesFile = {tmp_path}/ignore\n")
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": str(tmp_path / "config")}
-    scans = Snapshots.without_repository(top, StateFolder(top / ".rooda"), Tools(environ))
+    scans = Snapshots.open(top, StateFolder(tmp_path / "state"), Tools(environ))
     scans.take(None)
     sh(top, "touch x.tmp y")
     assert scans.take(None).changes == Changes(created=("y",))
@@ -352,9 +360,10 @@ def test_largest_file_that_is_read(top: Path) -> None:
 def test_scan_reads_a_bounded_number_of_bytes(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rules = len("*.log\nbuild/\n")
     sh(top, "rm -r src link notes; for name in a b c d; do printf 0123456789 >$name; done")
-    monkeypatch.setattr(file_selection, "MOST_READ", rules + 2 * len("0123456789"))
+    monkeypatch.setattr(scan, "MOST_READ", rules + 2 * len("0123456789"))
     found = changed(top, "touch a b c d")
-    assert found == Changes(modified=("c", "d")), "without a read, a new date counts as a change"
+    assert found is not None
+    assert len(found.modified) == 2, "without a read, a new date counts as a change"
 
 
 @pytest.mark.real
@@ -363,7 +372,7 @@ def test_file_that_becomes_readable_has_not_changed(
 ) -> None:
     scans = scans_of(top)
     with monkeypatch.context() as patch:
-        patch.setattr(file_selection, "MOST_READ", 0)
+        patch.setattr(scan, "MOST_READ", 0)
         scans.take(None)
     assert scans.take(None).changes == Changes()
 
@@ -376,7 +385,7 @@ from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.tools import Tools
 
 top = Path(sys.argv[1])
-scans = Snapshots.without_repository(top, top / ".rooda", Tools())
+scans = Snapshots.open(top, top.with_name("state"), Tools())
 scans.take(None)
 steps = {
     "lock": lambda: [(top / "notes").chmod(0), (top / "src").chmod(0)],
@@ -445,15 +454,19 @@ def test_change_during_a_scan_does_not_corrupt_the_next_scan(
     if not is_first:
         scans.take(None)
         sh(top, "echo new >src/new")
-    select = FileSelector.select
+    ask, scripts = IgnoreRules.ignored, [script]
 
-    def select_then_change(selector: FileSelector, *arguments: Any) -> SelectedFiles:
-        found = select(selector, *arguments)
-        sh(top, script)  # git has listed the files, but not read them yet
+    def ask_then_change(
+        rules: IgnoreRules, names: Mapping[str, Iterable[str]]
+    ) -> dict[str, set[str]]:
+        found = ask(rules, names)
+        for one in scripts:
+            sh(top, one)  # rooda has listed the files, but not read them yet
+        scripts.clear()
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(FileSelector, "select", select_then_change)
+        patch.setattr(IgnoreRules, "ignored", ask_then_change)
         scans.take(None)
     fresh = top.parent / "fresh"
     fresh.mkdir()
@@ -464,70 +477,83 @@ def test_change_during_a_scan_does_not_corrupt_the_next_scan(
 
 
 @pytest.mark.real
-def test_scan_stores_no_content(top: Path) -> None:
-    scans = scans_of(top)
-    scans.take(None)
-    sh(top, "echo other >notes; ln -sf src link")
-    scans.take(None)
-    environ = {**os.environ, "GIT_DIR": str(top / ".rooda" / "git")}
-    command = ["git", "cat-file", "--batch-all-objects", "--batch-check=%(objecttype)"]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
-    assert {*done.stdout.split()} == {"tree"}
+def test_next_process_reads_no_file_again(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in top.rglob("*"):
+        os.utime(path, (1, 1), follow_symlinks=False)
+    written = time.time()
+    until(lambda: time.time() > written + 0.2, "old files")
+    tree = scans_of(top).take(None).tree
+    monkeypatch.setattr(Scan, "_read", None)
+    assert scans_of(top).take(None).tree == tree
 
 
 @pytest.mark.real
-def test_next_process_deletes_the_trees_of_the_one_before(top: Path) -> None:
+def test_tree_without_changes_needs_no_git(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (top / "x.log").touch()
     scans = scans_of(top)
-    trees = [scans.take(None).tree]
-    for number in range(5):
-        (top / "notes").write_text(f"{number}")
-        trees.append(scans.take(None).tree)
-    objects = top / ".rooda" / "git" / "objects"
-    before = {path.name for path in objects.glob("*/*")}
-    again = scans_of(top)
-    assert again.take(None).tree == trees[-1]
-    assert len({path.name for path in objects.glob("*/*")}) < len(before)
-    assert again.take(None).changes == Changes()
+    scans.take("r1", "0")
+    monkeypatch.setattr(Git, "_stream", None)
+    assert [scans.take("r1", str(number)).changes for number in (1, 2)] == [Changes()] * 2
+    (top / "x.log").write_text("an ignored file")
+    assert scans.take("r1", "3").changes == Changes()
 
 
 @pytest.mark.real
-def test_path_that_is_too_long_for_the_os_is_skipped(top: Path) -> None:
+def test_files_of_a_path_that_is_too_long_for_the_os_count(top: Path) -> None:
     name, opened = "d" * 250, [os.open(top, os.O_RDONLY)]
     for _ in range(20):
         os.mkdir(name, dir_fd=opened[-1])
         opened.append(os.open(name, os.O_RDONLY, dir_fd=opened[-1]))
     os.close(os.open("x", os.O_CREAT, dir_fd=opened[-1]))
+    scans = scans_of(top)
+    scans.take("r1", "0")
+    os.unlink("x", dir_fd=opened[-1])
+    gone = scans.take("r1", "1")
+    assert gone.changes == Changes(deleted=("/".join([name] * 20) + "/x",))
+    scans.restore("r1", "0", "u1")
+    assert os.stat("x", dir_fd=opened[-1]).st_size == 0
     for fd in opened:
         os.close(fd)
-    assert changed(top, "rm notes") == Changes(deleted=("notes",))
 
 
-# -- damage to rooda's own index -----------------------------------------------------------
+# -- damage to the store -------------------------------------------------------------------
 
 DAMAGE = {
-    "all of it": "rm -r .rooda",
-    "the index": "rm .rooda/git/index",
-    "a broken index": "echo x >.rooda/git/index",
-    "an index that is a pipe": "rm .rooda/git/index; mkfifo .rooda/git/index",
-    "other settings": "echo '[core] excludesFile = /dev/zero' >.rooda/git/config",
-    "a HEAD that is a pipe": "rm .rooda/git/HEAD; mkfifo .rooda/git/HEAD",
-    "a lock": "touch .rooda/git/index.lock",
-    "a link to elsewhere": "mkdir ../x; rm -r .rooda/git; ln -s ../../x .rooda/git",
-    "a pipe among the objects": "cd .rooda/git/objects; mkdir info; mkfifo info/alternates; cd -",
+    "all of it": "rm -r .",
+    "the store": "rm -r git",
+    "the objects": "rm -r git/objects",
+    "the packs": "rm -f git/objects/pack/*",
+    "the refs": "rm -r git/refs",
+    "the marks": "rm marks",
+    "broken marks": "echo x >marks",
+    "marks that are a pipe": "rm marks; mkfifo marks",
+    "other settings": "echo '[core] excludesFile = /dev/zero' >git/config",
+    "a HEAD that is a pipe": "rm git/HEAD; mkfifo git/HEAD",
+    "a link to elsewhere": "mkdir ../x; rm -r git; ln -s ../x git",
 }
 
 
 @pytest.mark.real(rows=1)
 @pytest.mark.parametrize("script", DAMAGE.values(), ids=DAMAGE)
-def test_scan_repairs_what_an_agent_has_damaged(top: Path, script: str) -> None:
+@pytest.mark.parametrize("is_next", [True, False], ids=["next process", "same process"])
+def test_snapshots_continue_after_their_store_was_damaged(
+    top: Path, script: str, *, is_next: bool
+) -> None:
     scans = scans_of(top)
-    before = scans.take(None)
-    sh(top, f"{script}; touch new")
-    after = scans.take(None)
-    assert after.changes == Changes(created=("new",)) or after.trouble
-    assert after.tree != before.tree
-    sh(top, "touch newer")
-    assert scans.take(None).changes == Changes(created=("newer",))
+    before = scans.take("r1", "0")
+    subprocess.run(["sh", "-c", script], cwd=top.with_name("work.state"), check=False)
+    if is_next:
+        scans = scans_of(top)
+        assert scans.take("r1", "1").tree == before.tree
+    (top / "new").touch()
+    after = scans.take("r1", "2")
+    assert after.changes == Changes(created=("new",))
+    (top / "newer").touch()
+    assert scans.take("r1", "3").changes == Changes(created=("newer",))
+    (top / "notes").unlink()
+    scans.restore("r1", "2", "u1")
+    assert (top / "notes").read_text() == "some words"
+    assert not (top / "newer").exists()
 
 
 # -- a machine without git -----------------------------------------------------------------
@@ -628,9 +654,9 @@ def check_changes(top: Path, rounds: list[list[Step]]) -> None:
             modified=tuple(sorted(name for name in both if old[name] != new[name])),
             deleted=tuple(sorted(old.keys() - both)),
         )
-    for scan, one in zip(found, contents, strict=True):
+    for taken, one in zip(found, contents, strict=True):
         for other, another in zip(found, contents, strict=True):
-            assert (scan.tree == other.tree) == (one == another)
+            assert (taken.tree == other.tree) == (one == another)
 
 
 ROUNDS = st.lists(st.lists(STEP, max_size=6), min_size=1, max_size=4)
