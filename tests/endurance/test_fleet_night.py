@@ -105,7 +105,7 @@ def test_the_repository_of_the_user_gets_branches_and_records_and_nothing_else(
         assert "work/.git was deleted or replaced during the iteration, 3 times in a row" in (
             runs[name].reason
         )
-        subjects = fleet.git("log", "--first-parent", "--format=%s", f"refs/rooda/fleet/{name}")
+        subjects = fleet.records("log", "--first-parent", "--format=%s", f"refs/rooda/fleet/{name}")
         kinds = [line.split()[0] for line in subjects.splitlines()]
         assert kinds == ["ended", *["claim"] * 3, "added"], "the user pays three times, not more"
     assert added.isdisjoint(f"refs/heads/rooda/{name}" for name in DESTRUCTIVE)

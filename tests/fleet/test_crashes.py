@@ -71,7 +71,7 @@ def test_git_knows_that_the_user_stopped_a_run(fleet: Fleet) -> None:
     fleet.store.order(fleet.project, "one", Order.STOP)
     fleet.until_ended()
     assert fleet.run("one").state is RunState.STOPPED
-    subjects = fleet.git("log", "--first-parent", "--format=%s", "refs/rooda/fleet/one")
+    subjects = fleet.records("log", "--first-parent", "--format=%s", "refs/rooda/fleet/one")
     assert subjects.splitlines()[:2] == ["ended stopped", "done 1"]
 
 

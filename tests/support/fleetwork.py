@@ -53,9 +53,16 @@ def changes_since(before: Fingerprint, repo: Repo) -> list[str]:
     return changed + [name for name in new if not name.startswith(_ROODAS)]
 
 
-def remote_of(url: str, folder: Path, repo: Repo, receive_pack: str | None = None) -> Remote:
+def remote_of(
+    url: str,
+    folder: Path,
+    repo: Repo,
+    receive_pack: str | None = None,
+    *,
+    fence: Path | None = None,
+) -> Remote:
     """Return the remote as seen from a new empty repository."""
     tools = Tools(repo.environ)
     folder.mkdir(parents=True)
     Repo(folder, repo.environ).git("init", "-q", "--bare", ".")
-    return Remote(url, folder, tools, receive_pack=receive_pack)
+    return Remote(url, folder, tools, fence=fence, receive_pack=receive_pack)

@@ -13,17 +13,17 @@ from rooda.fleet.remote.fence import (
     FALLBACK,
     RECORD_PLACES,
     AlreadyThere,
-    BranchMoved,
     BrokenRecord,
     Refused,
     Remote,
-    Unreachable,
     scratch_remote,
 )
+from rooda.fleet.remote.mirror import BranchMoved
 from rooda.fleet.remote.patience import until_reached
 from rooda.fleet.remote.probe import probe
 from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.run_record import Move, Record
+from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import RunState
 from rooda.workspace.tools import Tools
 from support.fleetwork import TASK, changes_since, fingerprint, remote_of, user_repository

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from rooda.fleet.remote.fence import Refused, Unreachable, scratch_remote
+from rooda.fleet.remote.fence import Refused, scratch_remote
 from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.replay import Conflict
 from rooda.fleet.remote.run_record import Record
+from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.slots.publishing import Publication, PublishedConflict, publish_work
 from rooda.fleet.slots.slot import Slot, SlotChanged, SlotGone, project_folder, slots_root
 from rooda.fleet.slots.slot_setup import Setup, SetupFailed
