@@ -43,6 +43,7 @@ def sqlite_fleet(tmp_path: Path) -> Iterator[Fleet]:
             for point in ("after-commit", "after-push", "after-step")
             for number in (1, 2)
         ),
+        *(("between-pushes", number) for number in range(1, LINES + 1)),
         ("after-push", LINES),  # the end is in git, and the database does not know it
     ],
 )

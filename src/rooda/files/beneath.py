@@ -148,11 +148,6 @@ class Beneath:
         with self.above(name) as (parent, last):
             os.mkdir(last, mode, dir_fd=parent)
 
-    def remove_empty(self, name: str) -> None:
-        """Delete an empty folder."""
-        with self.above(name) as (parent, last):
-            os.rmdir(last, dir_fd=parent)
-
     def remove(self, name: str) -> None:
         """Delete a file, a link, or a folder with all that is in it."""
         with self.above(name) as (parent, last):

@@ -14,7 +14,7 @@ from rooda.config.sensitive import masked_url
 from rooda.fleet.addresses import local_folder, without_credentials
 from rooda.text.paths import anchored
 from rooda.workspace.file_systems import network_file_system
-from rooda.workspace.fleet_state import DATABASE, fleet_state, take_over_database
+from rooda.workspace.fleet_state import DATABASE, fleet_state, old_database, take_over_database
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.state_home import VARIABLE
 from rooda.workspace.tools import Tools
@@ -59,6 +59,11 @@ class Place(Struct, frozen=True):
     def has_database(self) -> bool:
         """Whether there may be runs: a SQLite file that does not exist has none."""
         return self.database is None or self.database.exists()
+
+    @property
+    def has_old_database(self) -> bool:
+        """Whether a database of version 0.1 waits to be taken over."""
+        return self.state is not None and old_database(self.git_dir, self.state) is not None
 
     @property
     def shown_url(self) -> str:

@@ -26,6 +26,14 @@ def fleet_state(git_dir: Path, environ: Mapping[str, str]) -> Path | None:
     return None if home is None else state_folder_at(home, tree)
 
 
+def old_database(git_dir: Path, state: Path) -> Path | None:
+    """Return the database of version 0.1, if there is one to take over."""
+    old = git_dir / _OLD
+    if (state / _LOOKED).exists() or (state / DATABASE).exists() or old.parent.is_symlink():
+        return None
+    return old if _is_own_file(old) else None
+
+
 def take_over_database(git_dir: Path, state: Path) -> Path | None:
     """Move the database of version 0.1 into the state folder; return where it was, if it was there.
 
@@ -34,30 +42,24 @@ def take_over_database(git_dir: Path, state: Path) -> Path | None:
     Raises OSError.
     """
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    looked, old, new = state / _LOOKED, git_dir / _OLD, state / DATABASE
-    if looked.exists():
-        return None
-    is_there = not new.exists() and _is_own_file(old)
-    if is_there:
-        for part in _PARTS:
-            with contextlib.suppress(FileNotFoundError):
-                _move(old.with_name(old.name + part), new.with_name(new.name + part))
+    old = old_database(git_dir, state)
+    if old is not None:
+        parts = [part for part in _PARTS if _is_own_file(old.with_name(old.name + part))]
+        for part in parts:
+            _move(old.with_name(old.name + part), state / f"{DATABASE}{part}")
         with contextlib.suppress(OSError):
             old.parent.rmdir()
-    looked.touch(mode=0o600)
-    return old if is_there else None
+    (state / _LOOKED).touch(mode=0o600)
+    return old
 
 
 def _is_own_file(path: Path) -> bool:
+    """Return whether there is a file of the user, and not a link."""
     try:
         found = path.lstat()
     except OSError:
         return False
-    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not _is_link(path)
-
-
-def _is_link(path: Path) -> bool:
-    return path.parent.is_symlink()
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
 
 
 def _move(old: Path, new: Path) -> None:

@@ -65,7 +65,7 @@ def group(ctx: click.Context, *, color: str, as_json: bool) -> None:
         return
     refuse_without_extra()
     *_, place, _ = look_around({})
-    if not place.has_database:
+    if not place.has_database and not place.has_old_database:
         click.echo(json.dumps({"runs": []}) if as_json else NO_RUN, err=not as_json)
         return
     with fleet_here() as here:

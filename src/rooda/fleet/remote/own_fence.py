@@ -24,11 +24,7 @@ def make_fence(fence: Path, git_dir: Path, tools: Tools) -> int:
         return 0
     user = Git(git_dir, tools, {"GIT_DIR": str(git_dir)})
     with tempfile.TemporaryDirectory(prefix="fence-", dir=fence.parent) as folder:
-        new = Path(folder) / "new"
-        kind = user.line("rev-parse", "--show-object-format")
-        words = ("--quiet", "--bare", "--template=", f"--object-format={kind}")
-        Git(Path(folder), tools)("init", *words, str(new))
-        borrow_objects(new, git_dir)
+        new = new_fence(Path(folder), git_dir, tools)
         taken = _take_records(user, new, tools)
         try:
             new.rename(fence)
@@ -38,6 +34,19 @@ def make_fence(fence: Path, git_dir: Path, tools: Tools) -> int:
             return 0
     _delete_refs(user, taken)
     return len(taken)
+
+
+def new_fence(folder: Path, git_dir: Path, tools: Tools) -> Path:
+    """Return a new fence without any record. Raises GitError or OSError."""
+    fence = folder / "fence.git"
+    user = Git(git_dir, tools, {"GIT_DIR": str(git_dir)})
+    kind = user.line("rev-parse", "--show-object-format")
+    words = ("--quiet", "--bare", "--template=", f"--object-format={kind}")
+    Git(folder, tools)("init", *words, str(fence))
+    # A slot of a repository without its whole history has no more of it.
+    Git(fence, tools, {"GIT_DIR": str(fence)})("config", "receive.shallowUpdate", "true")
+    borrow_objects(fence, git_dir)
+    return fence
 
 
 def _take_records(user: Git, fence: Path, tools: Tools) -> dict[str, str]:
