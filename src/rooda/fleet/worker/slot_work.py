@@ -137,10 +137,12 @@ class SlotWork:
             if record is None:
                 reason = f"its record is gone from {self._slot.remote.shown}"
                 return Next("end", state=RunState.FAILED, reason=reason)
-            if (moved := self._mirror(run, record)) is not None:
-                if (conflict := self._replay(run, record, moved)) is not None:
+            mirrored = self._mirrored(run, record)
+            if isinstance(mirrored, BranchMoved):
+                if (conflict := self._replay(run, record, mirrored)) is not None:
                     return conflict
                 continue
+            record = mirrored
             if (ended := self._end_in(run, record)) is not None:
                 return ended
             if record.claims_since >= self._plan.most_claims:
@@ -158,13 +160,15 @@ class SlotWork:
             return self._reached(run, partial(self._pushed, claim))
         return None
 
-    def _mirror(self, run: Run, record: Record) -> BranchMoved | None:
-        """Bring to the branch what an earlier worker published; return what a person did to it."""
+    def _mirrored(self, run: Run, record: Record) -> Record | BranchMoved:
+        """Bring to the branch what an earlier worker published; return the record after that.
+
+        Returns what a person did to the branch, if that prevents it.
+        """
         try:
-            self._reached(run, lambda: self._slot.remote.mirror(record))
+            return self._reached(run, lambda: self._slot.remote.mirror(record))
         except BranchMoved as moved:
             return moved
-        return None
 
     def _replay(self, run: Run, record: Record, moved: BranchMoved) -> Next | None:
         """Publish again, on top of a person's branch, what an earlier worker published.
