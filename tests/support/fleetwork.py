@@ -8,7 +8,7 @@ from rooda.fleet.remote.fence import Remote
 from rooda.workspace.tools import Tools
 from support.gitrepo import Repo, repository
 
-_ROODAS = (".git/objects/", ".git/refs/heads/rooda/", ".git/refs/rooda/")
+_ROODAS = (".git/objects/", ".git/refs/heads/rooda/")
 TASK = {"task.json": b'{"task": 1}'}
 
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from rooda.fleet.remote import own_fence
 from rooda.fleet.remote.fence import scratch_remote
-from rooda.fleet.remote.own_fence import make_fence
+from rooda.fleet.remote.own_fence import make_fence, pack_loose_objects
 from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.run_record import Record
 from rooda.fleet.run_model import BRANCHES, RECORDS
@@ -79,6 +80,37 @@ def test_records_of_version_0_1_move_into_the_fence_with_all_that_only_they_have
             assert remote.mirror(found) == found
     Repo(fence, user.environ).git("fsck", "--strict")
     assert made(user) == (fence, 0)
+
+
+def test_crash_before_the_old_records_are_deleted_is_repaired(
+    user: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_old_version(user, "api")
+    with monkeypatch.context() as patched:
+        patched.setattr(own_fence, "_delete_taken", lambda *_: None)
+        made(user)
+    assert "refs/rooda/fleet/api" in user.git("for-each-ref")
+    made(user)
+    assert "refs/rooda/" not in user.git("for-each-ref")
+
+
+def test_packed_fence_keeps_what_the_repository_of_the_user_loses(user: Repo) -> None:
+    record = of_old_version(user, "api")
+    fence, _ = made(user)
+    worker = remote_of(str(user.path), user.path.parent / "new", user, fence=fence)
+    here, decided = Repo(worker.git_dir, user.environ), Repo(fence, user.environ)
+    claimed = worker.claim("api", record, "w") if worker.fetch("api") else record
+    tip = here.git("commit-tree", f"{claimed.tip}^{{tree}}", "-p", str(claimed.tip), "-m", "more")
+    worker.publish(
+        *("api", claimed), kind=RecordKind.DONE, iteration=2, tip=tip, wip=None, files={}
+    )
+    user.git("gc", "-q")
+    pack_loose_objects(fence, tools_of(user), 0)
+    assert decided.git("count-objects").startswith("0 objects")
+    user.git("update-ref", "-d", "refs/heads/rooda/api")
+    user.git("gc", "-q", "--prune=now")
+    assert decided.git("cat-file", "-t", tip) == "commit"
+    decided.git("fsck", "--strict")
 
 
 def test_taken_over_run_continues_on_its_branch(user: Repo) -> None:
