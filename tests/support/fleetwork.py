@@ -45,12 +45,16 @@ def fingerprint(repo: Repo) -> Fingerprint:
     }
 
 
-def changes_since(before: Fingerprint, repo: Repo) -> list[str]:
-    """Return the files that changed, except for new objects and new refs of rooda."""
+def changes_since(before: Fingerprint, repo: Repo, *, is_shared: bool = False) -> list[str]:
+    """Return the files that changed, except for new objects and new branches of rooda.
+
+    A remote that is shared has records, too.
+    """
+    own = (*_ROODAS, ".git/refs/rooda/") if is_shared else _ROODAS
     now = fingerprint(repo)
     changed = [name for name, found in before.items() if now.get(name) != found]
     new = [name for name in now if name not in before]
-    return changed + [name for name in new if not name.startswith(_ROODAS)]
+    return changed + [name for name in new if not name.startswith(own)]
 
 
 def remote_of(

@@ -342,11 +342,11 @@ def test_the_users_repository_gets_refs_and_objects_and_nothing_else(
         owned = remote.claim("api", seen(remote), "w")
         tip = commit_in(remote, user, "work")
         remote.publish("api", owned, kind=RecordKind.DONE, iteration=1, tip=tip, wip=None, files={})
-        assert changes_since(before, user) == []
+        assert changes_since(before, user, is_shared=True) == []
         assert not (user.path / "HOOK-RAN").exists()
         remote.delete("api", seen(remote))
         assert remote.fetch("api") is None
-    assert changes_since(before, user) == []
+    assert changes_since(before, user, is_shared=True) == []
     assert refs(user).keys() == {"refs/heads/main", "refs/stash"}
 
 

@@ -229,7 +229,7 @@ class Remote:
             return self._move_on(record, new, move)
         decided = self._move_on(record, new, None)
         reach("between-pushes", run, iteration)
-        return self._fenced.mirror(decided)
+        return self._fenced.mirror(decided, is_new=True)
 
     def mirror(self, record: Record) -> Record:
         """Give the branch what an earlier process published and did not bring there any more.

@@ -81,11 +81,12 @@ class FencedServer:
                 return error
         return None
 
-    def mirror(self, record: Record) -> Record:
+    def mirror(self, record: Record, *, is_new: bool = False) -> Record:
         """Give the user's branch what the fence decided, if that is due; return the record.
 
         To do it again changes nothing. Raises BranchMoved if a person moved the branch, or
-        Unreachable.
+        Unreachable. A person may have continued from work that arrived; with `is_new`, uncommitted
+        work goes on top of that now.
         """
         if (wanted := record.mirror) is None:
             return record
@@ -96,7 +97,8 @@ class FencedServer:
             if error is None:
                 return self._note(record, wanted.to)
             actual = self._user.look(branch).get(branch)
-            if actual is not None and self._has(record.run, actual, wanted.to):
+            has_arrived = actual == wanted.to or not (is_new and record.wip)
+            if actual and has_arrived and self._has(record.run, actual, wanted.to):
                 return self._note(record, actual)
             if actual == expected:
                 raise error
