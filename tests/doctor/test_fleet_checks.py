@@ -8,6 +8,7 @@ from rooda.config.world import World
 from rooda.doctor.findings import Finding, Mark
 from rooda.doctor.fleet_checks import check_fleet
 from rooda.fleet.database.fleet_store import FleetStore
+from rooda.workspace.fleet_state import fleet_state
 from rooda.workspace.tools import Tools
 from support.config import world
 from support.gitrepo import git
@@ -33,6 +34,14 @@ def a_world(folder: Path, config: str = "fleet:\n", **env: str) -> World:
     return found
 
 
+def database_of(here: World) -> Path:
+    """Return where the database is, and make the folder for it."""
+    state = fleet_state(here.folder / ".git", here.environ)
+    assert state is not None
+    state.mkdir(parents=True, exist_ok=True)
+    return state / "fleet.sqlite"
+
+
 def findings(here: World) -> dict[str, Finding]:
     tools = Tools(here.environ, [here.folder])
     return {one.topic: one for one in check_fleet(here, None, tools)}
@@ -42,12 +51,13 @@ def test_a_sound_fleet_has_no_findings_but_good_ones(tmp_path: Path) -> None:
     here = a_world(tmp_path)
     found = findings(here)
     assert "the first run makes" in found["fleet-database"].text
-    FleetStore(f"sqlite:///{here.folder}/.git/rooda/fleet.sqlite").close()
+    FleetStore(f"sqlite:///{database_of(here)}").close()
     found = findings(here)
     assert {one.mark for one in found.values()} == {Mark.OK}
     assert "dbos 3." in found["fleet-extra"].text
     assert "SQLite 3." in found["fleet-database"].text
-    assert "refs/rooda/fleet/" in found["fleet-remote"].text
+    assert "fence.git" in found["fleet-remote"].text
+    assert not database_of(here).with_name("fence.git").exists()
     assert git(here.folder, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
 
 
@@ -65,8 +75,7 @@ def test_a_database_that_is_away_is_named_without_its_password(tmp_path: Path, h
 
 def test_a_broken_database_file_can_be_replaced(tmp_path: Path) -> None:
     here = a_world(tmp_path)
-    file = here.folder / ".git/rooda/fleet.sqlite"
-    file.parent.mkdir()
+    file = database_of(here)
     file.write_text("not a database at all\n" * 100)
     one = findings(here)["fleet-database"]
     assert (one.mark, "rooda fleet adopt" in one.advice) == (Mark.PROBLEM, True)

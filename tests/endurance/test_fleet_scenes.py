@@ -48,7 +48,7 @@ def fleet(folder: Path, server: Postgres) -> Iterator[Fleet]:
 
 def workers_of(fleet: Fleet, name: str) -> list[str]:
     """Return who claimed a run, the latest first."""
-    lines = fleet.git("log", "--first-parent", "--format=%s", f"refs/rooda/fleet/{name}")
+    lines = fleet.records("log", "--first-parent", "--format=%s", f"refs/rooda/fleet/{name}")
     claims = (line.split() for line in lines.splitlines())
     return [words[1] for words in claims if words[0] == "claim"]
 

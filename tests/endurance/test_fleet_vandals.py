@@ -113,5 +113,5 @@ def test_an_agent_that_deletes_or_replaces_its_slot_publishes_nothing_and_stops_
     for name in OF_THE_RUN:
         assert "3 times in a row: its agent seems to do that" in reasons[name], reasons
     for name in DAMAGE:
-        subjects = fleet.git("log", "--format=%s", "--first-parent", f"refs/rooda/fleet/{name}")
+        subjects = fleet.records("log", "--format=%s", "--first-parent", f"refs/rooda/fleet/{name}")
         assert "done" not in subjects

@@ -51,6 +51,7 @@ ELSEWHERE = {
     "report/": "the report, and rooda's own templates",
     "views/": "the log that the user names, and the terminal",
     "web/": "rooda's own page",
+    "workspace/fleet_state.py": "the state of a fleet, and what version 0.1 left, before an agent",
     "workspace/file_systems.py": "the kernel's list of mounts",
     "workspace/held_folders.py": "folders to keep open",
     "workspace/old_record.py": "the list of work trees of version 0.1",

@@ -18,6 +18,14 @@ def without_coverage() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for the state of rooda, for code that runs in this process."""
+    folder = tmp_path / "state-home"
+    monkeypatch.setenv("ROODA_STATE_HOME", str(folder))
+    return folder
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     folder = Path(tempfile.mkdtemp(prefix="pg"))  # short: it is the path of a socket

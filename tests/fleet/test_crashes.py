@@ -62,6 +62,57 @@ def test_a_crash_costs_no_iteration_and_doubles_none(
 
 
 @pytest.mark.real(rows=1)
+@pytest.mark.parametrize("iteration", range(1, LINES + 1))
+def test_crash_between_fence_and_branch_costs_no_iteration(
+    sqlite_fleet: Fleet, iteration: int
+) -> None:
+    """The fence has the iteration, and the next process brings it to the branch of the user."""
+    fleet = sqlite_fleet
+    faults = {FAULTS: f"crash:between-pushes:one:{iteration}", DONE: str(fleet.folder)}
+    fleet.add([FleetTask("one", text="work")], fleet.agent(LINES))
+    assert fleet.start_slot(1, more=faults).wait(30) == -signal.SIGKILL
+    branch = ("for-each-ref", "--format=%(refname)", "refs/heads/rooda")
+    assert (fleet.git(*branch) == "") is (iteration == 1)
+    fleet.start_slot(2, takeover=1.0)
+    fleet.until_ended()
+    fleet.check_exactly_once("one", LINES)
+    assert fleet.agent_starts == LINES
+    assert "refs/rooda" not in fleet.git("for-each-ref")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("has_ended", [False, True])
+@pytest.mark.parametrize("fits", [True, False])
+def test_person_who_commits_while_the_worker_is_dead_keeps_the_commit(
+    sqlite_fleet: Fleet, *, has_ended: bool, fits: bool
+) -> None:
+    """The fence decided, the mirror is refused: the work goes on top of the person's commit."""
+    fleet = sqlite_fleet
+    iteration = LINES if has_ended else 2
+    faults = {FAULTS: f"crash:between-pushes:one:{iteration}", DONE: str(fleet.folder)}
+    fleet.add([FleetTask("one", text="work")], fleet.agent(LINES))
+    assert fleet.start_slot(1, more=faults).wait(30) == -signal.SIGKILL
+    fleet.git("switch", "-q", "rooda/one")
+    name = "person.txt" if fits else "work.txt"
+    (fleet.repo / name).write_text("mine\n")
+    fleet.git("add", name)
+    fleet.git("commit", "-qm", "person")
+    fleet.git("switch", "-q", "main")
+    fleet.start_slot(2, takeover=1.0)
+    fleet.until_ended()
+    run = fleet.run("one")
+    assert fleet.git("show", f"rooda/one:{name}") == "mine"
+    if not fits:
+        assert run.state is RunState.CONFLICT, fleet.story()
+        assert "work.txt" in run.reason
+        return
+    assert run.state is RunState.SUCCESS, fleet.story()
+    assert fleet.agent_starts == LINES
+    assert fleet.git("show", "rooda/one:work.txt").splitlines() == ["line"] * LINES
+    assert [number for number, _ in fleet.recorded("one")] == [1, 2, 3]
+
+
+@pytest.mark.real(rows=1)
 def test_git_knows_that_the_user_stopped_a_run(fleet: Fleet) -> None:
     """So a run that was stopped stays stopped when the database is lost."""
     gate = fleet.folder / "gate"
@@ -71,7 +122,7 @@ def test_git_knows_that_the_user_stopped_a_run(fleet: Fleet) -> None:
     fleet.store.order(fleet.project, "one", Order.STOP)
     fleet.until_ended()
     assert fleet.run("one").state is RunState.STOPPED
-    subjects = fleet.git("log", "--first-parent", "--format=%s", "refs/rooda/fleet/one")
+    subjects = fleet.records("log", "--first-parent", "--format=%s", "refs/rooda/fleet/one")
     assert subjects.splitlines()[:2] == ["ended stopped", "done 1"]
 
 

@@ -8,8 +8,9 @@ import pytest
 from rooda.config.fleet_values import read_fleet
 from rooda.config.problems import InvalidInput
 from rooda.fleet import place as place_module
-from rooda.fleet.place import Place, find_place, make_database_folder, project_key
+from rooda.fleet.place import Place, find_place, make_state, project_key
 from rooda.workspace.file_systems import kind_of
+from rooda.workspace.state_home import state_folder_at
 from rooda.workspace.tools import Tools
 from support.config import world
 from support.gitrepo import git
@@ -38,18 +39,20 @@ def trouble_of(folder: Path, config: str = "") -> str:
 
 
 @pytest.mark.real
-def test_one_machine_needs_no_settings(repo: Path) -> None:
+def test_one_machine_needs_no_settings(repo: Path, state_home: Path) -> None:
     (repo / "sub").mkdir()
     place = place_of(repo / "sub")
     assert place.top == repo
-    assert place.url == f"sqlite:///{repo}/.git/rooda/fleet.sqlite"
+    state = state_folder_at(state_home, repo)
+    assert place.url == f"sqlite:///{state}/fleet.sqlite"
+    assert place.fence == state / "fence.git"
     assert place.remote == f"{repo}/.git"
     assert place.is_own_remote
     assert place.project.startswith("my-repo-")
     assert not place.has_database
-    make_database_folder(place)
-    assert place.database is not None
-    assert place.database.parent.stat().st_mode & 0o777 == 0o700
+    assert make_state(place) is None
+    assert state.stat().st_mode & 0o777 == 0o700
+    assert not (repo / ".git" / "rooda").exists()
 
 
 @pytest.mark.real
@@ -57,6 +60,7 @@ def test_a_linked_work_tree_has_the_fleet_of_its_repository(repo: Path, tmp_path
     git(repo, "worktree", "add", "-q", str(tmp_path / "other"), "-b", "other")
     one, other = place_of(repo), place_of(tmp_path / "other")
     assert (one.project, one.url, one.remote) == (other.project, other.url, other.remote)
+    assert one.fence == other.fence
     assert other.top == tmp_path / "other"
 
 
@@ -69,6 +73,7 @@ def test_many_machines_share_a_remote_and_the_password_is_hidden(repo: Path) -> 
     assert place.remote == "https://me:hush@example.org/team/app.git"
     assert not place.is_own_remote
     assert place.database is None
+    assert place.fence is None
     assert place.shown_url == "postgresql://me:...@db/fleet"
     assert place.shown_remote == "https://...@example.org/team/app.git"
     named = place_of(repo, POSTGRES.replace("}", ", remote: shared}"))
@@ -121,6 +126,21 @@ def test_sqlite_on_a_network_file_system_is_refused(
     words = trouble_of(repo)
     assert "network file system (nfs4)" in words
     assert "ROODA_FLEET_URL" in words
+    assert "ROODA_STATE_HOME" in words
+
+
+@pytest.mark.real
+def test_state_home_that_is_not_known_or_can_not_be_written_is_named(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("ROODA_STATE_HOME", str(tmp_path / "file"))
+    with pytest.raises(InvalidInput) as caught:
+        make_state(place_of(repo))
+    assert "ROODA_STATE_HOME" in caught.value.problems[0].suggestion
+    for name in ("ROODA_STATE_HOME", "XDG_STATE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    assert "ROODA_STATE_HOME" in trouble_of(repo)
 
 
 def test_the_deepest_and_last_mount_tells_the_file_system() -> None:

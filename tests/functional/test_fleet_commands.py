@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -54,6 +55,12 @@ def agent_of(user: Workspace, body: str = AGENT) -> str:
 
 def refs_of(folder: Path) -> list[str]:
     return git(folder, "for-each-ref", "--format=%(refname)").splitlines()
+
+
+def state_of(user: Workspace) -> Path:
+    """Return the state folder of the user's fleet."""
+    (fence,) = (user.home / ".local/state/rooda/trees").glob("*/fence.git")
+    return fence.parent
 
 
 WITHOUT_EXTRA = """\
@@ -131,7 +138,7 @@ def test_mistakes_are_found_before_anything_is_added(user: Workspace) -> None:
 
 
 @pytest.mark.long
-def test_a_run_is_added_shown_stopped_forgotten_and_adopted(user: Workspace) -> None:
+def test_a_run_is_added_shown_stopped_and_forgotten(user: Workspace) -> None:
     user.config("loop: {ai_cmd: agent}\n")
     words = ["-n", "7", "--max-cost", "40", "--finish", "pr", "--json"]
     added = user.rooda("fleet", "add", "TASKS.md", *words)
@@ -169,25 +176,59 @@ def test_a_run_is_added_shown_stopped_forgotten_and_adopted(user: Workspace) -> 
     assert "$0.00 of $55.00" in user.rooda("fleet").out
     assert user.rooda("fleet", "stop", "--all", "--now").code == 0
     assert user.rooda("fleet", "forget", "auth").out == "auth is forgotten.\n"
-    assert refs_of(user.path) == ["refs/heads/main", "refs/rooda/fleet/the-api"]
-    for file in (user.path / ".git/rooda").iterdir():
+    assert refs_of(user.path) == ["refs/heads/main"]
+    assert refs_of(state_of(user) / "fence.git") == ["refs/rooda/fleet/the-api"]
+
+
+@pytest.mark.long
+def test_run_comes_back_from_git_after_the_user_agreed_to_its_command(user: Workspace) -> None:
+    user.config("loop: {ai_cmd: agent}\n")
+    words = ["-n", "7", "--finish", "pr"]
+    assert user.rooda("fleet", "add", "TASKS.md", *words).code == 0
+    for file in state_of(user).glob("fleet.sqlite*"):
         file.unlink()
     refused = user.rooda("fleet", "adopt")
     assert (refused.code, refused.out) == (1, "")
     base = git(user.path, "rev-parse", "--short=12", "main")
     command = "rooda loop TASK --max-iterations 7 --finish pr"
-    assert f"{command}\n    for the-api at {base}" in refused.err
+    assert f"{command}\n    for auth at {base}, the-api at {base}" in refused.err
     assert "rooda fleet adopt --trust" in refused.err
     assert "the-api" not in user.rooda("fleet").out
     adopted = user.rooda("fleet", "adopt", "--trust")
-    assert adopted.out == "the-api: queued, iteration 0\n"
+    assert adopted.out == "auth: queued, iteration 0\nthe-api: queued, iteration 0\n"
     assert "the-api" in user.rooda("fleet").out
+
+
+@pytest.mark.real
+def test_fleet_of_version_0_1_is_taken_over_with_one_line(user: Workspace) -> None:
+    """As version 0.1 left it: the database in the git folder, the records in the user's refs."""
+    assert user.rooda("fleet", "add", "TASKS.md", "--ai-cmd", agent_of(user)).code == 0
+    state, git_dir = state_of(user), user.path / ".git"
+    refs = refs_of(state / "fence.git")
+    git(user.path, "fetch", "-q", str(state / "fence.git"), "refs/rooda/*:refs/rooda/*")
+    (git_dir / "rooda").mkdir()
+    for file in state.glob("fleet.sqlite*"):
+        file.rename(git_dir / "rooda" / file.name)
+    shutil.rmtree(state)
+    shown = user.rooda("fleet")
+    assert shown.err.startswith(f"Took over the fleet of version 0.1 from {git_dir}: its database ")
+    assert f"and 2 records are in {state} now.\n" in shown.err
+    assert "the-api" in shown.out
+    assert refs_of(user.path) == ["refs/heads/main"]
+    assert refs_of(state / "fence.git") == refs
+    assert not (git_dir / "rooda").exists()
+    assert "Took over" not in user.rooda("fleet").err
+    done = user.rooda("worker", "-j", "2", "--drain")
+    assert (done.code, refs_of(user.path)) == (
+        0,
+        ["refs/heads/main", "refs/heads/rooda/auth", "refs/heads/rooda/the-api"],
+    )
 
 
 @pytest.mark.long
 def test_forged_database_is_one_clear_error(user: Workspace) -> None:
     assert user.rooda("fleet", "add", "TASKS.md", "--ai-cmd", agent_of(user)).code == 0
-    with contextlib.closing(sqlite3.connect(user.path / ".git/rooda/fleet.sqlite")) as connection:
+    with contextlib.closing(sqlite3.connect(state_of(user) / "fleet.sqlite")) as connection:
         connection.execute("UPDATE rooda_batches SET data = ?", ['{"name": 5}'])
         connection.commit()
     user.write("MORE.md", "## More\n\nWrite it.\n")

@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import psutil
@@ -18,8 +19,10 @@ from rooda.fleet.actions.add_tasks import records_of
 from rooda.fleet.database.fleet_store import FleetStore
 from rooda.fleet.database.fleet_tables import FleetDatabase
 from rooda.fleet.place import project_key
-from rooda.fleet.remote.fence import scratch_remote
+from rooda.fleet.remote.fence import Remote, scratch_remote
+from rooda.fleet.remote.own_fence import make_fence
 from rooda.fleet.run_model import Batch, FleetTask, Run, RunState
+from rooda.fleet.slots.slot import Slot
 from rooda.fleet.worker.slot_plan import SlotPlan
 from rooda.process.first_moment import own_module
 from rooda.workspace.tools import Tools
@@ -59,6 +62,10 @@ class Fleet:
         self.home.mkdir()
         self._init()
         self.remote = str(remote or self.repo / ".git")
+        self.fence: Path | None = None
+        if remote is None and url.startswith("sqlite:"):
+            self.fence = folder / "fence.git"
+            make_fence(self.fence, self.repo / ".git", Tools(self.environ()))
         self.project = project_key(self.remote)
         self.store = FleetStore(url)
         self.batch = Batch("batch", self.git("rev-parse", "HEAD"))
@@ -86,6 +93,19 @@ class Fleet:
         assert done.returncode == 0, (words, done.stderr)
         return done.stdout.strip()
 
+    def records(self, *words: str, given: str = "") -> str:
+        """Run git in the repository that has the records of runs; return what it prints."""
+        return self.git(*([f"--git-dir={self.fence}"] if self.fence else []), *words, given=given)
+
+    def open_slot(self, **more: str) -> Slot:
+        """Return slot 1, held by this process."""
+        root, environ = self.folder / "slots", self.environ(**more)
+        return Slot.open(root, self.project, 1, self.remote, fence=self.fence, environ=environ)
+
+    def remote_here(self, **more: str) -> AbstractContextManager[Remote]:
+        """Yield the remote as a command of the user sees it, with more variables."""
+        return scratch_remote(self.remote, Tools(self.environ(**more)), fence=self.fence)
+
     def environ(self, **more: str) -> dict[str, str]:
         """Return the environment of a user who has nothing but this fleet."""
         kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
@@ -111,7 +131,7 @@ class Fleet:
         """Add tasks for an agent; return their runs."""
         words = ("--ai-cmd", agent, *flags)
         brought = Batch(batch, self.batch.base, flags=words, max_cost=self.batch_cost)
-        with scratch_remote(self.remote, Tools(self.environ(**(environ or {})))) as remote:
+        with self.remote_here(**(environ or {})) as remote:
             remote.add(records_of(brought, tasks))
         self.store.add(self.project, brought, tasks)
         names = {task.name for task in tasks}
@@ -132,6 +152,7 @@ class Fleet:
             self.remote,
             self.project,
             number,
+            fence=str(self.fence) if self.fence else None,
             takeover=takeover,
             most_claims=most_claims,
         )
@@ -224,13 +245,13 @@ class Fleet:
         assert set(commits.values()) == {1}, f"{bodies}\n{self.story()}"
         assert completed <= set(commits) <= {str(number) for number in numbers}, self.story()
         assert self.git("show", f"rooda/{name}:work.txt").splitlines() == ["line"] * lines
-        subjects = self.git("log", "--first-parent", "--format=%s", f"refs/rooda/fleet/{name}")
+        subjects = self.records("log", "--first-parent", "--format=%s", f"refs/rooda/fleet/{name}")
         done = [line for line in subjects.splitlines() if line.startswith("done")]
         assert sorted(done) == sorted(f"done {number}" for number in numbers), subjects
 
     def recorded(self, name: str) -> list[tuple[int, str]]:
         """Return the iterations in the record of a run, with their states."""
-        record = json.decode(self.git("show", f"refs/rooda/fleet/{name}:record.json"))
+        record = json.decode(self.records("show", f"refs/rooda/fleet/{name}:record.json"))
         return [(number, status) for _, number, _, status, *_ in record["iterations"]]
 
     def close(self) -> None:
@@ -261,6 +282,7 @@ def hub_elsewhere(fleet: Fleet) -> dict[str, str]:
     ssh = fleet.folder / "ssh"
     ssh.write_text('#!/bin/sh\nexec sh -c "$2"\n')
     ssh.chmod(0o755)
+    fleet.fence = None
     fleet.remote = f"ssh://elsewhere{hub}"
     fleet.project = project_key(fleet.remote)
     return {"GIT_SSH": str(ssh), "GIT_SSH_VARIANT": "simple"}

@@ -8,7 +8,7 @@ from rooda.fleet.remote.fence import Remote
 from rooda.workspace.tools import Tools
 from support.gitrepo import Repo, repository
 
-_ROODAS = (".git/objects/", ".git/refs/heads/rooda/", ".git/refs/rooda/")
+_ROODAS = (".git/objects/", ".git/refs/heads/rooda/")
 TASK = {"task.json": b'{"task": 1}'}
 
 
@@ -45,17 +45,28 @@ def fingerprint(repo: Repo) -> Fingerprint:
     }
 
 
-def changes_since(before: Fingerprint, repo: Repo) -> list[str]:
-    """Return the files that changed, except for new objects and new refs of rooda."""
+def changes_since(before: Fingerprint, repo: Repo, *, is_shared: bool = False) -> list[str]:
+    """Return the files that changed, except for new objects and new branches of rooda.
+
+    A remote that is shared has records, too.
+    """
+    own = (*_ROODAS, ".git/refs/rooda/") if is_shared else _ROODAS
     now = fingerprint(repo)
     changed = [name for name, found in before.items() if now.get(name) != found]
     new = [name for name in now if name not in before]
-    return changed + [name for name in new if not name.startswith(_ROODAS)]
+    return changed + [name for name in new if not name.startswith(own)]
 
 
-def remote_of(url: str, folder: Path, repo: Repo, receive_pack: str | None = None) -> Remote:
+def remote_of(
+    url: str,
+    folder: Path,
+    repo: Repo,
+    receive_pack: str | None = None,
+    *,
+    fence: Path | None = None,
+) -> Remote:
     """Return the remote as seen from a new empty repository."""
     tools = Tools(repo.environ)
     folder.mkdir(parents=True)
     Repo(folder, repo.environ).git("init", "-q", "--bare", ".")
-    return Remote(url, folder, tools, receive_pack=receive_pack)
+    return Remote(url, folder, tools, fence=fence, receive_pack=receive_pack)

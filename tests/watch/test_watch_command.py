@@ -129,6 +129,8 @@ def test_the_table_of_the_fleet_is_that_of_rooda_fleet(
     git(workspace.path, "config", "user.email", "me@localhost")
     git(workspace.path, "commit", "-q", "--allow-empty", "-m", "first")
     workspace.write("TASKS.md", "## Auth\n\nWrite it.\n")
+    monkeypatch.setenv("ROODA_STATE_HOME", str(workspace.home / "state"))
+    workspace.env["ROODA_STATE_HOME"] = str(workspace.home / "state")
     fleet = sources_here(World(workspace.path, {}), Masker()).fleet
     assert rooda("fleet", "add", "TASKS.md", "--ai-cmd", "true").code == 0
     shown = fleet()(200)
@@ -136,6 +138,6 @@ def test_the_table_of_the_fleet_is_that_of_rooda_fleet(
     assert "auth" in shown
     assert "queued" in shown
     assert "No worker is at work here." in shown
-    database = workspace.path / ".git/rooda/fleet.sqlite"
+    (database,) = (workspace.home / "state/trees").glob("*/fleet.sqlite")
     database.write_bytes(b"no database" * 1000)
     assert "can't be used" in fleet()(400).replace("\n", " ")

@@ -13,6 +13,7 @@ from rooda.fleet.run_model import Batch, FleetTask, RunState
 from rooda.web import fleets as module
 from rooda.web import fragments
 from rooda.web.fleets import Fleets, FleetTable, table_of
+from rooda.workspace.fleet_state import fleet_state
 from support.fleet_runs import NOW, a_run
 from support.web import Machine
 
@@ -20,21 +21,28 @@ SECRET = "correct-horse-battery"
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Path:
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path, {"SOME_TOKEN": SECRET})
+
+
+def database_of(folder: Path, machine: Machine) -> Path:
+    state = fleet_state(folder.resolve() / ".git", machine.sources.environ)
+    assert state is not None
+    return state / "fleet.sqlite"
+
+
+@pytest.fixture
+def repository(tmp_path: Path, machine: Machine) -> Path:
     """Return a repository with the database of a fleet; rooda has no record in it."""
     folder = tmp_path / "shop"
     folder.mkdir()
     subprocess.run(["git", "init", "-q", str(folder)], check=True, timeout=60)
-    (folder / ".git" / "rooda").mkdir()
+    database = database_of(folder, machine)
+    database.parent.mkdir(parents=True)
     tasks = [FleetTask("login", "Login", "words"), FleetTask(f"use-{SECRET}", "Key", "words")]
-    with contextlib.closing(FleetStore(f"sqlite:///{folder}/.git/rooda/fleet.sqlite")) as store:
+    with contextlib.closing(FleetStore(f"sqlite:///{database}")) as store:
         store.add(project_key(str(folder.resolve() / ".git")), Batch("night", "abc"), tasks)
     return folder
-
-
-@pytest.fixture
-def machine(tmp_path: Path) -> Machine:
-    return Machine(tmp_path, {"SOME_TOKEN": SECRET})
 
 
 @pytest.mark.real
@@ -54,7 +62,7 @@ def test_fleet_of_the_folder_has_a_table_without_secrets(
 
 @pytest.mark.real
 def test_database_that_is_broken_is_named(machine: Machine, repository: Path) -> None:
-    (repository / ".git" / "rooda" / "fleet.sqlite").write_bytes(b"no database" * 1000)
+    database_of(repository, machine).write_bytes(b"no database" * 1000)
     (table,) = Fleets(machine.sources, repository).tables()
     assert "fleet.sqlite can't be used" in table.trouble
     assert "can&#39;t be used" in fragments.fleet_page([table])
@@ -74,7 +82,7 @@ def test_repository_without_a_database_is_no_fleet_and_gets_none(
 ) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True, timeout=60)
     assert Fleets(machine.sources, tmp_path).tables() == []
-    assert not (tmp_path / ".git" / "rooda").exists()
+    assert not database_of(tmp_path, machine).parent.exists()
 
 
 def test_table_has_the_state_of_each_run_and_escapes_it() -> None:

@@ -16,10 +16,12 @@ from rooda.config.resolve import Values
 from rooda.config.world import World, this_world
 from rooda.console.extras import need_extra
 from rooda.fleet.display.fleet_table import Sight
-from rooda.fleet.place import TITLE, Place, find_place, make_database_folder
+from rooda.fleet.place import TITLE, Place, find_place, make_state
+from rooda.fleet.remote.own_fence import make_fence
 from rooda.fleet.run_model import Run
 from rooda.text.lookup import did_you_mean
-from rooda.workspace.git import Git
+from rooda.text.numbers import count
+from rooda.workspace.git import Git, GitError
 from rooda.workspace.tools import Tools
 
 if TYPE_CHECKING:
@@ -88,7 +90,7 @@ def fleet_here(
     from rooda.fleet.database.fleet_store import FleetStore
 
     world, values, layers, place, tools = look_around(flags or {}, config)
-    make_database_folder(place)
+    _make_state(place, tools)
     leave_out = partial(click.echo, err=True) if is_worker else None
     try:
         with contextlib.closing(FleetStore(place.url, leave_out)) as store:
@@ -111,6 +113,23 @@ def look_around(
     values, layers = read_fleet(world, flags, config)
     tools = Tools(world.environ, [world.folder])
     return world, values, layers, find_place(world.folder, values, tools), tools
+
+
+def _make_state(place: Place, tools: Tools) -> None:
+    """Make what a fleet on one machine needs, and take over what version 0.1 left in `.git`."""
+    old = make_state(place)
+    records = 0
+    if place.fence is not None:
+        try:
+            records = make_fence(place.fence, place.git_dir, tools)
+        except (GitError, OSError) as error:
+            raise wrong(f"{place.fence} can't be made: {error}", "Check its disk") from None
+    if old is not None or records:
+        click.echo(
+            f"Took over the fleet of version 0.1 from {place.git_dir}: its database and "
+            f"{count(records, 'record')} are in {place.state} now.",
+            err=True,
+        )
 
 
 def refuse_without_extra() -> None:

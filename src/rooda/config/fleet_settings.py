@@ -23,7 +23,7 @@ def _row(key: str, kind: Kind[Any], default: Any, about: str) -> Setting[Any]:
 # fmt: off
 
 URL: Setting[str | None] = _row("url", DatabaseUrl(), None,
-    "Database of the fleet; null: SQLite in the repository's git folder; postgresql://... for many "
+    "Database of the fleet; null: SQLite in the state folder of rooda; postgresql://... for many "
     "machines")
 REMOTE: Setting[str | None] = _row("remote", Text(), None,
     "Git repository that all machines share: a URL, or the name of a remote; null: the repository "

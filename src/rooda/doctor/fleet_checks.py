@@ -1,9 +1,11 @@
 """Checks what `rooda fleet` and `rooda worker` need: extra, database, remote, slots, programs."""
 
+import contextlib
 import importlib.metadata
 import importlib.util
 import os
 import stat
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -17,7 +19,8 @@ from rooda.config.world import World
 from rooda.doctor.findings import Finding, Mark
 from rooda.doctor.machine_checks import check_free_space
 from rooda.fleet.place import Place, find_place
-from rooda.fleet.remote.fence import scratch_remote
+from rooda.fleet.remote.fence import Remote, scratch_remote
+from rooda.fleet.remote.own_fence import new_fence
 from rooda.fleet.remote.probe import Probe, probe
 from rooda.fleet.remote.replay import TooOldGit, check_version
 from rooda.fleet.run_model import BRANCHES, Finish
@@ -25,6 +28,7 @@ from rooda.fleet.slots.slot import slots_root
 from rooda.text.controls import one_line
 from rooda.text.times import format_seconds
 from rooda.workspace.git import Git, GitError
+from rooda.workspace.state_home import VARIABLE
 from rooda.workspace.tools import Command, Tools
 
 _EXTRA = ("dbos", "sqlalchemy", "psycopg")
@@ -108,7 +112,7 @@ def _check_new_file(topic: str, file: Path) -> Finding:
     folder = _nearest(file.parent)
     if not os.access(folder, os.W_OK | os.X_OK):
         text = f"the database {file} can't be made: rooda has no permission to write to {folder}"
-        return Finding(topic, Mark.PROBLEM, text, f"chmod u+rwx {folder}, or set fleet.url")
+        return Finding(topic, Mark.PROBLEM, text, f"chmod u+rwx {folder}, or set {VARIABLE}")
     return Finding(topic, Mark.OK, f"no database yet: the first run makes {file}")
 
 
@@ -140,13 +144,28 @@ def _check_remote(place: Place, tools: Tools) -> Iterator[Finding]:
     """Check the remote with pushes that are taken back."""
     topic = "fleet-remote"
     try:
-        with scratch_remote(place.remote, tools) as remote:
+        with _seen_from_here(place, tools) as remote:
             found = probe(remote)
     except (GitError, OSError) as error:
         text = f"rooda could not try the remote: {one_line(str(error))}"
         yield Finding(topic, Mark.UNKNOWN, text, "Check the folder for temporary files (TMPDIR)")
         return
+    if place.fence is not None and found.records is not None:
+        text = f"the repository {place.shown_remote} takes branches; records are in {place.fence}"
+        yield Finding(topic, Mark.OK, text)
+        return
     yield _judged(topic, found, place.shown_remote)
+
+
+@contextlib.contextmanager
+def _seen_from_here(place: Place, tools: Tools) -> Iterator[Remote]:
+    """Yield the remote; a fence that does not exist yet is tried out in a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="rooda-fence-") as folder:
+        fence = place.fence
+        if fence is not None and not fence.exists():
+            fence = new_fence(Path(folder), place.git_dir, tools)
+        with scratch_remote(place.remote, tools, fence=fence) as remote:
+            yield remote
 
 
 def _judged(topic: str, found: Probe, shown: str) -> Finding:

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -13,7 +14,9 @@ from rooda.config.sensitive import masked_url
 from rooda.fleet.addresses import local_folder, without_credentials
 from rooda.text.paths import anchored
 from rooda.workspace.file_systems import network_file_system
+from rooda.workspace.fleet_state import DATABASE, fleet_state, old_database, take_over_database
 from rooda.workspace.git import Git, GitError
+from rooda.workspace.state_home import VARIABLE
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import explain_refusal, has_repository
 
@@ -31,7 +34,8 @@ class Place(Struct, frozen=True):
     """Where a fleet is.
 
     `top` is the user's checkout, `git_dir` its git folder (of all linked work trees), `project` the
-    key of the project in the database and in names of folders. `remote` is what git pushes to.
+    key of the project in the database and in names of folders. `remote` is what git pushes to. On
+    one machine, `state` is the private folder of the database and of the `fence`.
     """
 
     top: Path
@@ -39,6 +43,7 @@ class Place(Struct, frozen=True):
     project: str
     url: str
     remote: str
+    state: Path | None = None
 
     @property
     def database(self) -> Path | None:
@@ -46,9 +51,19 @@ class Place(Struct, frozen=True):
         return Path(self.url.removeprefix(_SQLITE)) if self.url.startswith(_SQLITE) else None
 
     @property
+    def fence(self) -> Path | None:
+        """The repository with the records; None if the remote has them."""
+        return None if self.state is None else self.state / "fence.git"
+
+    @property
     def has_database(self) -> bool:
         """Whether there may be runs: a SQLite file that does not exist has none."""
         return self.database is None or self.database.exists()
+
+    @property
+    def has_old_database(self) -> bool:
+        """Whether a database of version 0.1 waits to be taken over."""
+        return self.state is not None and old_database(self.git_dir, self.state) is not None
 
     @property
     def shown_url(self) -> str:
@@ -61,6 +76,11 @@ class Place(Struct, frozen=True):
         return without_credentials(self.remote)
 
     @property
+    def shown_records(self) -> str:
+        """Where the records are, for messages."""
+        return self.shown_remote if self.fence is None else str(self.fence)
+
+    @property
     def is_own_remote(self) -> bool:
         """Whether the user's repository itself receives the work."""
         return self.remote == str(self.git_dir)
@@ -70,21 +90,42 @@ def find_place(folder: Path, values: Values, tools: Tools) -> Place:
     """Return the place for the current folder. Raises InvalidInput with what to do."""
     git = Git(folder, tools)
     top, git_dir = _repository(git)
-    url = _database(values[URL], top, git_dir)
-    remote = _remote(git, values[REMOTE], top, git_dir, is_shared=not url.startswith(_SQLITE))
-    return Place(top, git_dir, project_key(remote), url, remote)
+    url = values[URL]
+    if url is not None and not url.startswith(_SQLITE):
+        remote = _remote(git, values[REMOTE], top, git_dir, is_shared=True)
+        return Place(top, git_dir, project_key(remote), url, remote)
+    remote = _remote(git, values[REMOTE], top, git_dir, is_shared=False)
+    state = _state(git_dir, tools.environ)
+    own = state if remote == str(git_dir) else None
+    return Place(top, git_dir, project_key(remote), _sqlite(url, top, state), remote, own)
 
 
-def make_database_folder(place: Place) -> None:
-    """Create the folder of a SQLite file, for the user alone."""
-    if place.database is None:
-        return
-    folder = place.database.parent
+def _state(git_dir: Path, environ: Mapping[str, str]) -> Path:
+    state = fleet_state(git_dir, environ)
+    if state is None:
+        raise _wrong(
+            "there is no folder for the state of the fleet: HOME is not set",
+            f"Set {VARIABLE} to a folder of yours on a local disk",
+        )
+    return state
+
+
+def make_state(place: Place) -> Path | None:
+    """Make the folders of a SQLite file and of the fence, for the user alone.
+
+    Returns where the database of version 0.1 was, if this took it over. Raises InvalidInput.
+    """
+    folder = place.state if place.database is None else place.database.parent
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder is not None:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if place.state is None:
+            return None
+        return take_over_database(place.git_dir, place.state)
     except OSError as error:
-        message = f"the folder {folder} can't be created: {error.strerror}"
-        raise _wrong(message, "Check the modes of the folder, or set fleet.url") from None
+        path = error.filename or folder
+        message = f"the state of the fleet can't be in {path}: {error.strerror}"
+        raise _wrong(message, f"Check the modes of the folder, or set {VARIABLE}") from None
 
 
 def project_key(remote: str) -> str:
@@ -125,17 +166,13 @@ def _repository(git: Git) -> tuple[Path, Path]:
     return Path(top).resolve(), Path(common).resolve()
 
 
-def _database(url: str | None, top: Path, git_dir: Path) -> str:
-    if url is not None and not url.startswith(_SQLITE):
-        return url
-    path = git_dir / "rooda" / "fleet.sqlite"
-    if url is not None:
-        path = anchored(top, url.removeprefix(_SQLITE))
+def _sqlite(url: str | None, top: Path, state: Path) -> str:
+    path = state / DATABASE if url is None else anchored(top, url.removeprefix(_SQLITE))
     if kind := network_file_system(path.parent):
         raise _wrong(
             f"the database would be on a network file system ({kind}): {path}",
-            f"SQLite breaks there. Set fleet.url ({URL.variable}) to {_SQLITE}/FILE with a file on "
-            "a local disk, or to a PostgreSQL database",
+            f"SQLite breaks there. Set {VARIABLE} to a folder on a local disk, or fleet.url "
+            f"({URL.variable}) to {_SQLITE}/FILE on a local disk or to a PostgreSQL database",
         )
     return f"{_SQLITE}{path}"
 

@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 BRANCHES = "refs/heads/rooda/"  # the branch of a run is here, below its name
-RECORDS = "refs/rooda/fleet/"  # so is its record
+RECORDS = "refs/rooda/fleet/"  # so is its record, on the remote or in the fence
 # What a row or a record may have. Others than rooda can write them, and a time beyond the year 9999
 # or an infinite sum is no value to go on with.
 Moment = Annotated[float, Meta(ge=0, le=250e9)]  # seconds since 1970

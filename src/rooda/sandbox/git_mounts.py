@@ -30,9 +30,6 @@ _FOLDERS = ("hooks", "info", "objects", "objects/info", "modules", "worktrees")
 _READ_ONLY = ("config", "config.worktree", "hooks", "info", "objects/info", "commondir")
 # In the folder that all work trees share, only these can be written from a linked work tree.
 _SHARED = ("objects", "refs", "logs")
-# What rooda keeps in the folder that all work trees share: the database of a fleet, and refs to its
-# records and to snapshots.
-_DATABASE, _OWN_REFS = "rooda", "refs/rooda"
 _OF_LINKED_TREE = ("commondir", "gitdir", "config.worktree", "hooks", "info")
 _COMMONDIR, _ITSELF = "commondir", b".\n"
 _LARGEST = 256 * 1024  # bytes of a config file, and of a list of alternates
@@ -52,7 +49,11 @@ class GitMounts:
         self._git = repository.git_dir
         self._common = repository.common
         self._made: set[Path] = set()  # folders with a `commondir` that rooda has made
-        self._has_made_place = False  # the empty folder for a mount
+
+    @property
+    def common(self) -> Path:
+        """The git folder that all work trees share."""
+        return self._common
 
     @property
     def _is_linked(self) -> bool:
@@ -74,8 +75,6 @@ class GitMounts:
                 with contextlib.suppress(FileExistsError):
                     Beneath(folder).write_new("config.worktree", BytesIO(), 0o644)
             self._make_commondir(folder)
-        if not self._is_linked:
-            self._make_place()
 
     def _check_place(self) -> None:
         """Raise SandboxError for a repository elsewhere that does not name this work tree."""
@@ -105,16 +104,6 @@ class GitMounts:
                 with contextlib.suppress(OSError):
                     Beneath(folder).remove(_COMMONDIR)
         self._made.clear()
-        if self._has_made_place:
-            with contextlib.suppress(OSError):  # meanwhile the user has made a fleet
-                Beneath(self._common).remove_empty(_DATABASE)
-
-    def _make_place(self) -> None:
-        """Make the folder of a fleet's database: else a program could make it, with a database."""
-        with contextlib.suppress(FileExistsError):
-            Beneath(self._common).make_folder(_DATABASE, 0o700)
-            self._has_made_place = True
-        _check_folder(self._common, _DATABASE)
 
     def _make_commondir(self, folder: Path) -> None:
         if folder in self._made and _read(folder, _COMMONDIR) == _ITSELF:
@@ -140,8 +129,6 @@ class GitMounts:
                 within = ProtectedMounts(folder, mounts)
                 mounts.writable(folder)
             self._show_folder(folder, within)
-            if folder == self._common:
-                self._hide_fleet(within)
             if within is not tree:
                 self._protect_settings(within)
         pointers = [self._top / ".git", *self._pointers()]
@@ -162,7 +149,6 @@ class GitMounts:
             mounts.writable(self._common / name)
         _check_folder(self._common, "objects/info")
         mounts.read_only(self._common / "objects" / "info")
-        self._hide_fleet(ProtectedMounts(self._common, mounts))
         mounts.writable(self._git)
         within = ProtectedMounts(self._git, mounts)
         for name in _OF_LINKED_TREE:
@@ -197,11 +183,6 @@ class GitMounts:
             if value and key.startswith("include") and key.endswith(".path"):
                 named.append(file.parent / os.path.expanduser(value))  # noqa: PTH111 - never fails
         return [*dict.fromkeys(Path(real(one)) for one in named for real in _PATHS)]
-
-    def _hide_fleet(self, within: ProtectedMounts) -> None:
-        """Hide the database, which decides which commands workers run; protect the refs."""
-        within.hide(self._common / _DATABASE)
-        within.protect(self._common / _OWN_REFS)
 
     def _show_folder(self, folder: Path, within: ProtectedMounts) -> None:
         within.open(folder)

@@ -28,9 +28,11 @@ from rooda.sandbox.tree_findings import CLI_SETTINGS, CONFIG_PATHS
 from rooda.sandbox.user_git_settings import UserGitSettings
 from rooda.text.paths import file_mode
 from rooda.text.templates import fill
+from rooda.workspace.fleet_state import fleet_state, take_over_database
 from rooda.workspace.git import GitError
 from rooda.workspace.interpreter import interpreter_of
 from rooda.workspace.snapshots.repository import Repository
+from rooda.workspace.state_home import VARIABLE
 
 __all__ = ["Sandbox", "SandboxError", "Wrapped"]
 
@@ -62,6 +64,7 @@ class Sandbox:
             text = f"git does not work with {plan.tree / '.git'}, so the sandbox can't protect it"
             raise SandboxError(text, "Check that `git status` works here, or move it away")
         sandbox = cls(plan, repository)
+        sandbox._secure_old_fleet()
         make_private_home(plan.state)
         if plan.kind is SandboxKind.BWRAP:
             try:
@@ -71,6 +74,24 @@ class Sandbox:
                 sandbox.close()
                 raise
         return sandbox
+
+    def _secure_old_fleet(self) -> None:
+        """Take the database of a fleet of version 0.1 out of the reach of agents.
+
+        It names the commands of workers. A file that appears there later is never read.
+        """
+        if self._git is None:
+            return
+        state = fleet_state(self._git.common, self.plan.outside)
+        if state is None:
+            return
+        try:
+            take_over_database(self._git.common, state)
+        except OSError as error:
+            raise SandboxError(
+                f"the state of rooda can't be in {error.filename or state}: {error.strerror}",
+                f"Set {VARIABLE} to a folder of yours on a local disk",
+            ) from None
 
     def close(self) -> None:
         """Delete what only the sandbox needs; the private HOME stays."""

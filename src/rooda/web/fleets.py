@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from rooda.fleet.place import Place, find_place
 from rooda.fleet.run_model import RunState
 from rooda.text.colors import Color
 from rooda.web.sources import Sources
+from rooda.workspace.fleet_state import DATABASE, fleet_state
 from rooda.workspace.record_place import known_places
 from rooda.workspace.tools import Tools
 
@@ -85,7 +87,7 @@ class Fleets:
         for folder in (self._folder, *(one.tree for one in known_places(environ))):
             with contextlib.suppress(InvalidInput):
                 values, _ = read_fleet(World(folder, environ), {})
-                if values[URL] is None and not _may_have_database(folder):
+                if values[URL] is None and not _may_have_database(folder, environ):
                     continue
                 place = find_place(folder, values, Tools(environ, [folder]))
                 if place.has_database:
@@ -100,10 +102,14 @@ class Fleets:
         return self._sources.masker().tree(table_of(name, folder, sight))
 
 
-def _may_have_database(folder: Path) -> bool:
+def _may_have_database(folder: Path, environ: Mapping[str, str]) -> bool:
     """Whether it is worth to ask git: of a linked work tree, git knows where the database is."""
-    git = next((one / ".git" for one in (folder, *folder.parents) if (one / ".git").exists()), None)
-    return git is not None and (git.is_file() or (git / "rooda" / "fleet.sqlite").exists())
+    here = folder.resolve()
+    git = next((one / ".git" for one in (here, *here.parents) if (one / ".git").exists()), None)
+    if git is None or git.is_file():
+        return git is not None
+    state = fleet_state(git, environ)
+    return state is not None and (state / DATABASE).exists()
 
 
 def table_of(project: str, folder: str, sight: Sight) -> FleetTable:

@@ -16,7 +16,8 @@ from rooda.fleet.actions.add_tasks import (
     records_of,
     with_bases,
 )
-from rooda.fleet.place import Place, find_place
+from rooda.fleet.place import Place, find_place, make_state
+from rooda.fleet.remote.own_fence import make_fence
 from rooda.fleet.run_model import Batch, FleetTask
 from rooda.workspace.git import Git
 from rooda.workspace.tools import Tools
@@ -40,6 +41,14 @@ def place_of(repo: Path, config: str = "fleet:\n") -> tuple[Place, Tools, Git]:
     return find_place(repo, values, tools), tools, Git(repo, tools)
 
 
+def fence_of(place: Place, tools: Tools) -> Path:
+    """Return the repository that has the records of a place, and make it."""
+    make_state(place)
+    assert place.fence is not None
+    make_fence(place.fence, place.git_dir, tools)
+    return place.fence
+
+
 def refs_of(repo: Path) -> list[str]:
     return git(repo, "for-each-ref", "--format=%(refname)").splitlines()
 
@@ -48,23 +57,21 @@ def refs_of(repo: Path) -> list[str]:
 def test_the_record_of_a_new_run_has_its_task_and_its_batch(repo: Path) -> None:
     place, tools, _ = place_of(repo)
     batch = Batch("night", git(repo, "rev-parse", "HEAD"), "main", ("--ai-cmd", "agent"))
+    fence = fence_of(place, tools)
     add_tasks(place, batch, TASKS, tools, list)
-    assert refs_of(repo) == ["refs/heads/main", "refs/rooda/fleet/api", "refs/rooda/fleet/auth"]
-    kept = json.decode(git(repo, "show", "refs/rooda/fleet/auth:task.json"), type=Added)
+    assert refs_of(repo) == ["refs/heads/main"]
+    assert refs_of(fence) == ["refs/rooda/fleet/api", "refs/rooda/fleet/auth"]
+    kept = json.decode(git(fence, "show", "refs/rooda/fleet/auth:task.json"), type=Added)
     assert kept == Added(TASKS[0], batch, number=1)
     with pytest.raises(InvalidInput, match="already has") as caught:
         add_tasks(place, batch, TASKS, tools, list)
     assert "rooda fleet adopt" in caught.value.problems[0].suggestion
     for ref in ("refs/rooda/fleet/api", "refs/rooda/fleet/auth"):
-        git(repo, "update-ref", "-d", ref)
+        git(fence, "update-ref", "-d", ref)
     git(repo, "branch", "rooda/api")  # as `forget` leaves one that is not merged
     with pytest.raises(InvalidInput, match="already has refs/heads/rooda/api") as caught:
         add_tasks(place, batch, TASKS, tools, list)
     assert "git branch -m rooda/api NAME" in caught.value.problems[0].suggestion
-    git(repo, "branch", "rooda-record/auth")  # a record on a server that takes branches alone
-    with pytest.raises(InvalidInput, match="already has") as caught:
-        add_tasks(place, batch, TASKS, tools, list)
-    assert "rooda fleet adopt" in caught.value.problems[0].suggestion
 
 
 @pytest.mark.parametrize(
@@ -93,6 +100,7 @@ def test_git_gets_no_secret_value_of_a_flag(
 @pytest.mark.real
 def test_without_the_rows_there_are_no_records(repo: Path) -> None:
     place, tools, _ = place_of(repo)
+    fence = fence_of(place, tools)
 
     def fail() -> None:
         raise RuntimeError("the database is away")
@@ -100,6 +108,7 @@ def test_without_the_rows_there_are_no_records(repo: Path) -> None:
     with pytest.raises(RuntimeError):
         add_tasks(place, Batch("night", "x"), TASKS, tools, fail)
     assert refs_of(repo) == ["refs/heads/main"]
+    assert refs_of(fence) == []
 
     def fail_without_git() -> None:
         repo.rename(repo.with_name("away"))

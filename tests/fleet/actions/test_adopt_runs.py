@@ -41,8 +41,9 @@ def lose_the_database(fleet: Fleet) -> None:
 
 def adopted(fleet: Fleet, *flags: str, agree: Agree = bool) -> list[Adopted]:
     git_dir = fleet.repo / ".git"
-    place = Place(fleet.repo, git_dir, fleet.project, fleet.url, fleet.remote)
-    return adopt(place, fleet.store, Tools(fleet.environ()), fleet.remote, flags, agree=agree)
+    state = None if fleet.fence is None else fleet.folder
+    place = Place(fleet.repo, git_dir, fleet.project, fleet.url, fleet.remote, state)
+    return adopt(place, fleet.store, Tools(fleet.environ()), flags, agree=agree)
 
 
 @pytest.mark.long
@@ -81,12 +82,12 @@ def test_runs_of_every_stage_go_on_and_every_iteration_is_there_once(fleet: Flee
 
 def test_records_that_rooda_did_not_write_are_named_and_left_alone(fleet: Fleet) -> None:
     fleet.add([FleetTask("good", text="work")], "agent")
-    git = fleet.git
-    git("update-ref", "refs/rooda/fleet/plain", "HEAD")
-    git("update-ref", "refs/rooda/fleet/blob", git("rev-parse", "HEAD:README"))
+    git, head = fleet.records, fleet.git("rev-parse", "HEAD")
+    git("update-ref", "refs/rooda/fleet/plain", head)
+    git("update-ref", "refs/rooda/fleet/blob", git("rev-parse", f"{head}:README"))
     git("update-ref", "refs/rooda/fleet/other", "refs/rooda/fleet/good")
     evil = Added(FleetTask("evil", text="x"), Batch("b", "--upload-pack=touch owned"))
-    with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
+    with fleet.remote_here() as remote:
         huge = {**dict(records_of(fleet.batch, [FleetTask("huge")]))["huge"], "result.json": HUGE}
         remote.add([("evil", {"task.json": json.encode(evil)}), ("torn", {"task.json": b"{"})])
         remote.add([("huge", huge)])
@@ -117,7 +118,7 @@ def test_one_record_with_odd_values_does_not_keep_the_others_from_coming_back(
 ) -> None:
     """The name of a queue has the labels in it: the queue of all would stop."""
     fleet.add([FleetTask("good", text="work")], "agent")
-    with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
+    with fleet.remote_here() as remote:
         remote.add(records_of(fleet.batch, [task]))
     lose_the_database(fleet)
     found = {one.run: one.trouble for one in adopted(fleet)}
@@ -143,7 +144,7 @@ def test_an_end_comes_back_with_its_words_and_a_retried_run_is_queued(fleet: Fle
         [FleetTask("aside"), FleetTask("again"), FleetTask("later", after=("again",))], "agent"
     )
     result = b'{"turn": 4, "state": "set-aside", "reason": "why", "iteration": 2, "cost": 1.5}'
-    with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
+    with fleet.remote_here() as remote:
         remote.ensure(fleet.batch.base)
         for name in ("aside", "again"):
             record = remote.fetch(name)
@@ -168,7 +169,7 @@ def test_an_end_comes_back_with_its_words_and_a_retried_run_is_queued(fleet: Fle
 
 
 def test_records_among_the_branches_are_found_too(fleet: Fleet) -> None:
-    base = fleet.batch.base
+    base, fleet.fence = fleet.batch.base, None
     with scratch_remote(fleet.remote, Tools(fleet.environ()), records=FALLBACK) as remote:
         remote.add(records_of(Batch("b", base), [FleetTask("one")]))
     assert adopted(fleet) == [Adopted("one")]
@@ -178,7 +179,7 @@ def test_a_remote_that_is_away_is_named(fleet: Fleet) -> None:
     gone = Place(fleet.repo, fleet.repo / ".git", fleet.project, fleet.url, fleet.remote)
     away = str(fleet.folder / "away.git")
     with pytest.raises(InvalidInput) as error:
-        adopt(replace(gone, remote=away), fleet.store, Tools(fleet.environ()), away, agree=bool)
+        adopt(replace(gone, remote=away), fleet.store, Tools(fleet.environ()), agree=bool)
     assert f"the records on {away} can't be read" in str(error.value.problems[0].message)
 
 
@@ -188,7 +189,7 @@ def test_every_command_of_a_record_is_shown_and_nothing_is_added_without_consent
     fleet.add([FleetTask("mine", text="x"), FleetTask("other", text="x")], "agent")
     gift = FleetTask("gift", text="x", procedure="build")
     flags = ("--ai-cmd", "touch owned\x1b[8m", "--sandbox", "none")
-    with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
+    with fleet.remote_here() as remote:
         forged = replace(fleet.batch, flags=flags, finish=Finish.PR)
         remote.add(records_of(forged, [replace(gift, base="f" * 40)]))
     lose_the_database(fleet)
@@ -212,7 +213,7 @@ def test_every_command_of_a_record_is_shown_and_nothing_is_added_without_consent
 @pytest.mark.real(rows=1)
 @pytest.mark.parametrize("flag", ["--record=/elsewhere", "--lifeline", "--config"])
 def test_a_record_with_a_flag_that_only_slots_set_is_left_alone(fleet: Fleet, flag: str) -> None:
-    with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
+    with fleet.remote_here() as remote:
         remote.add(records_of(replace(fleet.batch, flags=(flag, "1")), [FleetTask("odd")]))
     (found,) = adopted(fleet)
     assert "a flag that only a slot sets" in found.trouble

@@ -13,17 +13,17 @@ from rooda.fleet.remote.fence import (
     FALLBACK,
     RECORD_PLACES,
     AlreadyThere,
-    BranchMoved,
     BrokenRecord,
     Refused,
     Remote,
-    Unreachable,
     scratch_remote,
 )
+from rooda.fleet.remote.mirror import BranchMoved
 from rooda.fleet.remote.patience import until_reached
 from rooda.fleet.remote.probe import probe
 from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.run_record import Move, Record
+from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import RunState
 from rooda.workspace.tools import Tools
 from support.fleetwork import TASK, changes_since, fingerprint, remote_of, user_repository
@@ -342,11 +342,11 @@ def test_the_users_repository_gets_refs_and_objects_and_nothing_else(
         owned = remote.claim("api", seen(remote), "w")
         tip = commit_in(remote, user, "work")
         remote.publish("api", owned, kind=RecordKind.DONE, iteration=1, tip=tip, wip=None, files={})
-        assert changes_since(before, user) == []
+        assert changes_since(before, user, is_shared=True) == []
         assert not (user.path / "HOOK-RAN").exists()
         remote.delete("api", seen(remote))
         assert remote.fetch("api") is None
-    assert changes_since(before, user) == []
+    assert changes_since(before, user, is_shared=True) == []
     assert refs(user).keys() == {"refs/heads/main", "refs/stash"}
 
 

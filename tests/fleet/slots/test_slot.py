@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from rooda.fleet.remote.fence import Refused, Unreachable, scratch_remote
+from rooda.fleet.remote.fence import Refused, scratch_remote
+from rooda.fleet.remote.own_fence import make_fence
 from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.replay import Conflict
 from rooda.fleet.remote.run_record import Record
+from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.slots.publishing import Publication, PublishedConflict, publish_work
 from rooda.fleet.slots.slot import Slot, SlotChanged, SlotGone, project_folder, slots_root
 from rooda.fleet.slots.slot_setup import Setup, SetupFailed
@@ -30,8 +32,16 @@ def user(tmp_path: Path) -> Repo:
 
 
 def open_slot(user: Repo, number: int = 1, url: str = "") -> Slot:
-    root = user.path.parent / "slots"
-    return Slot.open(root, "project", number, url or str(user.path), environ=user.environ)
+    folder = user.path.parent
+    fence = fence_of(user) if url in ("", "user") else None
+    where = url or str(user.path)
+    return Slot.open(folder / "slots", "project", number, where, fence=fence, environ=user.environ)
+
+
+def fence_of(user: Repo) -> Path:
+    fence = user.path.parent / "fence.git"
+    make_fence(fence, user.path / ".git", Tools(user.environ))
+    return fence
 
 
 @pytest.fixture
@@ -48,7 +58,8 @@ def base(user: Repo) -> str:
 
 def begin(slot: Slot, run: str = "api") -> Record:
     """Add a run and claim it."""
-    with scratch_remote(slot.remote.url, Tools()) as remote:
+    fence = slot.folder.parents[2] / "fence.git"
+    with scratch_remote(slot.remote.url, Tools(), fence=fence) as remote:
         remote.add([(run, TASK)])
     record = slot.remote.fetch(run)
     assert record is not None
@@ -559,7 +570,7 @@ def test_work_that_conflicts_with_a_person_is_kept_in_the_record(
     assert found is not None
     assert (found.kind, found.state) == (RecordKind.ENDED, "conflict")
     kept = found.tip if is_committed else found.wip
-    assert user.git("show", f"{kept}:a.txt") == "agent"
+    assert Repo(fence_of(user), user.environ).git("show", f"{kept}:a.txt") == "agent"
 
 
 def test_work_of_a_slot_that_lost_its_run_is_refused(slot: Slot, user: Repo, base: str) -> None:

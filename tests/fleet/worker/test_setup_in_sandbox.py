@@ -35,8 +35,7 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
 @contextmanager
 def slot_work(fleet: Fleet, setup: str, **variables: str) -> Iterator[tuple[SlotWork, Slot]]:
     """Yield the work in a slot of the fleet, in this process."""
-    environ = fleet.environ(**variables)
-    slot = Slot.open(fleet.folder / "slots", fleet.project, 1, fleet.remote, environ=environ)
+    slot = fleet.open_slot(**variables)
     plan = SlotPlan(fleet.url, fleet.remote, fleet.project, 1, setup=setup)
     yield SlotWork(slot, plan, "worker", Control(), lambda *_: None), slot
     slot.close()

@@ -13,20 +13,19 @@ from msgspec.structs import replace
 
 from rooda.engine.run_outcome import RunOutcome
 from rooda.fleet.crash_points import DONE, FAULTS
-from rooda.fleet.remote.fence import Unreachable, scratch_remote
 from rooda.fleet.remote.published_result import PublishedResult
 from rooda.fleet.remote.pull_request import PullRequest
 from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.run_record import Record
+from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import Finish, FleetTask, RunState
-from rooda.fleet.slots.slot import Slot, SlotChanged, slots_root
+from rooda.fleet.slots.slot import SlotChanged, slots_root
 from rooda.fleet.worker import slot_work
 from rooda.fleet.worker.control import Control
 from rooda.fleet.worker.next_move import Next
 from rooda.fleet.worker.slot_plan import REPLACE, SlotPlan
 from rooda.fleet.worker.slot_work import SlotWork
 from rooda.record.transfer import TransferError
-from rooda.workspace.tools import Tools
 from support.fleet import Fleet
 
 pytestmark = pytest.mark.real
@@ -55,15 +54,14 @@ def test_a_task_that_speaks_of_a_secret_goes_on_in_another_slot(fleet: Fleet) ->
     fleet.until_ended()
     assert fleet.run("one").state is RunState.SUCCESS, fleet.story()
     assert prompts.read_text().count("Rename TOKEN=abc123.") == 2
-    kept = fleet.git("show", "refs/rooda/fleet/one:record.json")
+    kept = fleet.records("show", "refs/rooda/fleet/one:record.json")
     assert "abc123" not in kept
 
 
 @pytest.fixture
 def work(fleet: Fleet) -> Iterator[SlotWork]:
     """The work in a slot of the fleet, in this process."""
-    root = fleet.folder / "slots"
-    slot = Slot.open(root, fleet.project, 1, fleet.remote, environ=fleet.environ())
+    slot = fleet.open_slot()
     plan = SlotPlan(fleet.url, fleet.remote, fleet.project, 1)
     yield SlotWork(slot, plan, "worker", Control(), lambda *_: None)
     slot.close()
@@ -76,7 +74,7 @@ def published(
     blob = fleet.git("hash-object", "-w", "--stdin", given="hush\n")
     tree = fleet.git("mktree", given=f"100644 blob {blob}\t{file}\n")
     tip = fleet.git("commit-tree", tree, "-p", "HEAD", "-m", f"work of {name}")
-    with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
+    with fleet.remote_here() as remote:
         record = remote.fetch(name)
         assert record is not None
         remote.ensure(tip)
@@ -159,8 +157,10 @@ def test_a_run_whose_record_is_too_large_ends_with_its_work_on_the_branch(
     reason = "its record can't be published: run one is too large"
     assert found == Next("end", state=RunState.FAILED, reason=reason)
     assert work.open(replace(run, turn=2)) == found  # also if the worker dies now
-    assert fleet.git("show", "refs/rooda/fleet/one^3:new.txt") == "work"
-    assert "done" not in fleet.git("log", "--first-parent", "--format=%s", "refs/rooda/fleet/one")
+    assert fleet.records("show", "refs/rooda/fleet/one^3:new.txt") == "work"
+    assert "done" not in fleet.records(
+        "log", "--first-parent", "--format=%s", "refs/rooda/fleet/one"
+    )
 
 
 @pytest.mark.long
@@ -175,21 +175,21 @@ def test_no_flag_of_a_pushed_record_reaches_an_iteration(
     faults = {FAULTS: "crash:after-step:one:1", DONE: str(fleet.folder)}
     fleet.start_slot(1, more=faults).wait(30)
     ref = "refs/rooda/fleet/one"
-    document = json.decode(fleet.git("show", f"{ref}:record.json"))
+    document = json.decode(fleet.records("show", f"{ref}:record.json"))
     data = document["run"][-1]
     data["given"]["flags"] += [["--verify", f"touch {owned}"]]
     if is_wild:  # rooda can't have written this
         document["run"][1] = "build" if procedure is None else "loop"
         data["given"]["flags"] += [["--ai-cmd", f"touch {owned}"]]
         data["given"]["arguments"] = ["../../elsewhere.md"]
-    blob = fleet.git("hash-object", "-w", "--stdin", given=json.encode(document).decode())
+    blob = fleet.records("hash-object", "-w", "--stdin", given=json.encode(document).decode())
     entries = [
         line if not line.endswith("record.json") else f"100644 blob {blob}\trecord.json"
-        for line in fleet.git("ls-tree", ref).splitlines()
+        for line in fleet.records("ls-tree", ref).splitlines()
     ]
-    tree = fleet.git("mktree", given="\n".join([*entries, ""]))
-    message = fleet.git("log", "-1", "--format=%B", ref)
-    fleet.git("update-ref", ref, fleet.git("commit-tree", tree, "-p", ref, "-m", message))
+    tree = fleet.records("mktree", given="\n".join([*entries, ""]))
+    message = fleet.records("log", "-1", "--format=%B", ref)
+    fleet.records("update-ref", ref, fleet.records("commit-tree", tree, "-p", ref, "-m", message))
     fleet.start_slot(2, takeover=1.0)
     fleet.until_ended()
     assert fleet.run("one").state is RunState.SUCCESS, fleet.story()
@@ -248,8 +248,7 @@ def test_an_iteration_whose_slot_vanishes_is_done_again_and_deletes_nothing(
 @pytest.mark.real(rows=1)
 @pytest.mark.parametrize("part", ["work", "work/.git", "record"])
 def test_a_slot_that_changes_during_its_setup_does_not_end_the_run(fleet: Fleet, part: str) -> None:
-    root = fleet.folder / "slots"
-    slot = Slot.open(root, fleet.project, 1, fleet.remote, environ=fleet.environ())
+    slot = fleet.open_slot()
     path = slot.folder / part
     setup = f"rm -rf '{path}'; git init -q '{path}'; exit 1"
     plan = SlotPlan(fleet.url, fleet.remote, fleet.project, 1, setup=setup)
@@ -278,8 +277,7 @@ def test_after_sigterm_a_slot_says_that_its_last_iteration_waits_for_git(fleet: 
 
 def test_a_worker_that_is_to_end_does_not_wait_for_git_before_an_iteration(fleet: Fleet) -> None:
     control, told = Control(), threading.Event()
-    root = fleet.folder / "slots"
-    slot = Slot.open(root, fleet.project, 1, fleet.remote, environ=fleet.environ())
+    slot = fleet.open_slot()
     plan = SlotPlan(fleet.url, fleet.remote, fleet.project, 1)
     work = SlotWork(slot, plan, "worker", control, lambda *_: told.set())
     (run,) = fleet.add([FleetTask("one")], "agent")
@@ -302,4 +300,4 @@ def test_a_run_that_rooda_can_not_work_on_keeps_no_other_run_waiting(fleet: Flee
     fleet.until(lambda: "rooda could not work on it" in fleet.run("broken").reason)
     assert fleet.run("broken").state is RunState.QUEUED
     # It is tried again after a minute, and set aside after some tries.
-    assert "claim" in fleet.git("log", "-1", "--format=%s", "refs/rooda/fleet/broken")
+    assert "claim" in fleet.records("log", "-1", "--format=%s", "refs/rooda/fleet/broken")

@@ -55,7 +55,7 @@ def test_a_name_can_be_used_again_and_old_turns_are_deleted(fleet: Fleet) -> Non
         slot.terminate()
         assert slot.wait(20) == 0
         assert fleet.store.forget(fleet.project, "one")
-        fleet.git("update-ref", "-d", "refs/rooda/fleet/one")
+        fleet.records("update-ref", "-d", "refs/rooda/fleet/one")
         fleet.git("update-ref", "-d", "refs/heads/rooda/one")
     count = "SELECT count(*) FROM dbos.workflow_status"
     assert fleet.sql(count) == [(2,)]

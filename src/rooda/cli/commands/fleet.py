@@ -65,7 +65,7 @@ def group(ctx: click.Context, *, color: str, as_json: bool) -> None:
         return
     refuse_without_extra()
     *_, place, _ = look_around({})
-    if not place.has_database:
+    if not place.has_database and not place.has_old_database:
         click.echo(json.dumps({"runs": []}) if as_json else NO_RUN, err=not as_json)
         return
     with fleet_here() as here:
@@ -232,9 +232,8 @@ def adopt(*, remote: str | None, flags: tuple[str, ...], trust: bool, as_json: b
 
     given = {} if remote is None else {"remote": ("REMOTE", remote)}
     with fleet_here(given) as here:
-        url, shown = here.place.remote, here.place.shown_remote
-        agree = partial(_agree, shown, trust=trust)
-        found = adopt_records(here.place, here.store, here.tools, url, flags, agree=agree)
+        agree = partial(_agree, here.place.shown_records, trust=trust)
+        found = adopt_records(here.place, here.store, here.tools, flags, agree=agree)
     if as_json:
         click.echo(json.dumps([to_builtins(one) for one in found], indent=2))
     adopted = [one for one in found if not one.trouble]

@@ -13,6 +13,7 @@ from rooda.config.resolve import resolve
 from rooda.config.settings import SANDBOX_KIND, SANDBOX_NETWORK
 from rooda.console.flags import given_flags
 from rooda.console.options import JSON
+from rooda.fleet.actions.look_at_run import bring_branches
 from rooda.fleet.actions.merge_runs import (
     MergeCheck,
     MergeOutcome,
@@ -57,6 +58,7 @@ def merge(*, runs: tuple[str, ...], into: str, verify: str | None, as_json: bool
                     click.echo(f"  {line}")
 
         try:
+            bring_branches(chosen, here.place, here.tools)
             results = merge_runs(
                 here.place.top,
                 [run.run for run in chosen],

@@ -312,6 +312,7 @@ def _plans(here: FleetHere) -> "list[SlotPlan]":
             place.remote,
             place.project,
             slot,
+            fence=None if place.fence is None else str(place.fence),
             checkout=str(place.top),
             labels=values[LABELS],
             takeover=values[TAKEOVER],

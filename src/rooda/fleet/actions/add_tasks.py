@@ -11,15 +11,10 @@ from msgspec.structs import replace
 
 from rooda.config.problems import InvalidInput, Problem
 from rooda.fleet.place import Place
-from rooda.fleet.remote.fence import (
-    RECORD_PLACES,
-    AlreadyThere,
-    BranchMoved,
-    Refused,
-    Unreachable,
-    scratch_remote,
-)
+from rooda.fleet.remote.fence import RECORD_PLACES, AlreadyThere, Refused, remote_of
+from rooda.fleet.remote.mirror import BranchMoved
 from rooda.fleet.remote.record_commits import TASK
+from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import Batch, FleetTask
 from rooda.record.given_flags import split_flags
 from rooda.text.paths import first_names
@@ -127,13 +122,13 @@ def add_tasks(
 
     Raises InvalidInput.
     """
-    with scratch_remote(place.remote, tools) as remote:
+    with remote_of(place, tools) as remote:
         try:
             remote.add(records_of(batch, tasks))
         except AlreadyThere as error:
             raise _already_there(error.refs) from None
         except Unreachable as error:
-            message = f"the runs can't be added to {place.shown_remote}: {error}"
+            message = f"the runs can't be added to {place.shown_records}: {error}"
             raise _wrong(message, "Check that git can push there") from None
         try:
             add_rows()

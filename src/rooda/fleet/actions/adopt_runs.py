@@ -20,10 +20,10 @@ from rooda.fleet.addresses import without_credentials
 from rooda.fleet.database.fleet_store import FleetStore
 from rooda.fleet.database.run_rows import KnownRun
 from rooda.fleet.place import Place
-from rooda.fleet.remote.fence import FETCH, RECORD_PLACES, scratch_remote
+from rooda.fleet.remote.fence import RECORD_PLACES, Remote, scratch_remote
 from rooda.fleet.remote.published_result import PublishedResult
 from rooda.fleet.remote.record_commits import MOST, RESULT, TASK, Facts, read_commit
-from rooda.fleet.remote.transport import NAME, transport
+from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import Finish, RunState
 from rooda.fleet.tasks.task_names import is_run_name
 from rooda.record.given_flags import missing_now, split_flags
@@ -82,7 +82,6 @@ def adopt(
     place: Place,
     store: FleetStore,
     tools: Tools,
-    remote_url: str,
     flags: Sequence[str] = (),
     *,
     agree: Agree,
@@ -98,7 +97,7 @@ def adopt(
     present = {run.run for run in store.runs(place.project)}
     found: list[_Found] = []
     others: list[Adopted] = []
-    for name, record in _read_all(remote_url, tools).items():
+    for name, record in _read_all(place.remote, place.fence, tools).items():
         if name in present:
             continue
         one = record if isinstance(record, Adopted) else _with_flags(record, flags)
@@ -135,13 +134,13 @@ def _with_flags(one: _Found, flags: Sequence[str]) -> _Found | Adopted:
 # -- the records on the remote --------------------------------------------------------------
 
 
-def _read_all(url: str, tools: Tools) -> dict[str, _Found | Adopted]:
+def _read_all(url: str, fence: Path | None, tools: Tools) -> dict[str, _Found | Adopted]:
     """Return every record of the remote by the name of its run. Raises InvalidInput."""
-    with scratch_remote(url, tools) as remote:
+    with scratch_remote(url, tools, fence=fence) as remote:
         git = Git(remote.git_dir, tools, {"GIT_DIR": str(remote.git_dir)})
         try:
-            refs = dict(_fetched(git, remote.url, remote.git_dir, tools))
-        except GitError as error:
+            refs = dict(_fetched(git, remote))
+        except (GitError, Unreachable) as error:
             words = without_credentials(str(error))
             message = f"the records on {remote.shown} can't be read: {words}"
             problem = Problem(message, "Check that git can fetch from there", title=TITLE)
@@ -149,11 +148,11 @@ def _read_all(url: str, tools: Tools) -> dict[str, _Found | Adopted]:
         return {name: _read(git, name, sha) for name, sha in refs.items()}
 
 
-def _fetched(git: Git, url: str, git_dir: Path, tools: Tools) -> Iterator[tuple[str, str]]:
+def _fetched(git: Git, remote: Remote) -> Iterator[tuple[str, str]]:
     """Fetch the last commit of each record, all at once; yield the names of runs and commits."""
-    _, mover = transport(url, git_dir, tools)
-    wanted = [f"+{place}*:{_HERE}{number}/*" for number, place in enumerate(RECORD_PLACES)]
-    mover(*FETCH, "--depth=1", NAME, *wanted)
+    remote.fetch_last(
+        {f"{place}*": f"{_HERE}{number}/*" for number, place in enumerate(RECORD_PLACES)}
+    )
     # The first place comes last: its record is the one that counts.
     listed = git.line("for-each-ref", "--sort=-refname", "--format=%(objectname) %(refname)", _HERE)
     for line in listed.splitlines():

@@ -1,12 +1,17 @@
 """Removes what git has of a run, but nothing that is not elsewhere, too."""
 
+import contextlib
+import shlex
+
 from msgspec.structs import replace
 
 from rooda.config.problems import InvalidInput, Problem
 from rooda.fleet.actions.look_at_run import unreachable
 from rooda.fleet.place import TITLE, Place
-from rooda.fleet.remote.fence import BranchMoved, Refused, Unreachable, scratch_remote
+from rooda.fleet.remote.fence import Refused, remote_of
+from rooda.fleet.remote.mirror import BranchMoved
 from rooda.fleet.remote.run_record import Record
+from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import BRANCHES, Run
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.tools import Tools
@@ -17,13 +22,15 @@ def remove_record(run: Run, place: Place, tools: Tools, *, force: bool = False) 
 
     Raises InvalidInput if uncommitted work would be lost, unless `force`.
     """
-    with scratch_remote(place.remote, tools) as remote:
+    with remote_of(place, tools) as remote:
         try:
             record = remote.fetch(run.run)
             if record is None:
                 return ""
-            if record.wip is not None and not force:
-                raise _has_work(run, record)
+            with contextlib.suppress(BranchMoved):
+                record = remote.mirror(record)
+            if (record.wip or record.mirror) and not force:
+                raise _has_work(run, record, place)
             is_merged = _is_merged(record, place, tools)
             remote.delete(run.run, record if is_merged else replace(record, branch=None))
         except Unreachable as error:
@@ -36,9 +43,13 @@ def remove_record(run: Run, place: Place, tools: Tools, *, force: bool = False) 
     return ", with its branch" if is_merged else f"; its branch {run.branch} stays"
 
 
-def _has_work(run: Run, record: Record) -> InvalidInput:
+def _has_work(run: Run, record: Record, place: Place) -> InvalidInput:
     message = f"{run.run} has uncommitted work that is in its record alone"
-    advice = f"Keep it with `git branch {run.run}-rest {record.wip}`, or add --force"
+    if record.mirror is not None:
+        message = f"{run.run} has work that its branch, which a person moved, has not got"
+    fetch = f"git fetch {shlex.quote(place.shown_records)} {record.ref}"
+    keep = f"git branch {run.run}-rest {record.wip or record.tip}"
+    advice = f"Keep it with `{fetch} && {keep}`, or add --force"
     return InvalidInput([Problem(message, advice, title=TITLE)])
 
 

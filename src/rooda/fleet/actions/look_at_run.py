@@ -1,9 +1,13 @@
 """Reads what a run has published in git: its record, and what it changed."""
 
+from collections.abc import Sequence
+
 from rooda.config.problems import InvalidInput, Problem
 from rooda.fleet.place import TITLE, Place
-from rooda.fleet.remote.fence import Remote, Unreachable, scratch_remote
+from rooda.fleet.remote.fence import Remote, remote_of
+from rooda.fleet.remote.mirror import BranchMoved, unmirrored
 from rooda.fleet.remote.replay import Conflict, TooOldGit, merged_base
+from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import BRANCHES, Run
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.tools import Tools
@@ -22,7 +26,7 @@ def published_record(run: Run, place: Place, tools: Tools) -> bytes:
 
     Raises InvalidInput.
     """
-    with scratch_remote(place.remote, tools) as remote:
+    with remote_of(place, tools) as remote:
         try:
             record = remote.fetch(run.run)
         except Unreachable as error:
@@ -32,20 +36,40 @@ def published_record(run: Run, place: Place, tools: Tools) -> bytes:
 
 def branch_commit(run: Run, place: Place, tools: Tools) -> str | None:
     """Return where the branch of a run is; None if it has none. Raises InvalidInput."""
-    with scratch_remote(place.remote, tools) as remote:
+    bring_branches([run], place, tools)
+    with remote_of(place, tools) as remote:
         try:
             return remote.look(BRANCHES + run.run).get(BRANCHES + run.run)
         except Unreachable as error:
             raise unreachable(place, error) from None
 
 
+def bring_branches(runs: Sequence[Run], place: Place, tools: Tools) -> None:
+    """Bring to the user's branches what a worker published before it died.
+
+    A branch that a person moved stays as it is. Raises InvalidInput.
+    """
+    if place.fence is None or not (due := unmirrored(place.fence, tools)):
+        return
+    with remote_of(place, tools) as remote:
+        for name in (run.run for run in runs if run.run in due):
+            try:
+                if (record := remote.fetch(name)) is not None:
+                    remote.mirror(record)
+            except BranchMoved:
+                continue
+            except Unreachable as error:
+                raise unreachable(place, error) from None
+
+
 def run_diff(run: Run, place: Place, tools: Tools, *, stat: bool) -> str:
     """Return what the run changed since the commit where it started. Raises InvalidInput."""
     words = (*_DIFF, *(["--stat"] if stat else []))
     base = run.task.base or run.batch.base
+    bring_branches([run], place, tools)
     if place.is_own_remote and not run.task.after:
         return _diff(Git(place.top, tools), words, base, BRANCHES + run.run)
-    with scratch_remote(place.remote, tools) as remote:
+    with remote_of(place, tools) as remote:
         git = Git(remote.git_dir, tools, {"GIT_DIR": str(remote.git_dir), **_IDENTITY})
         try:
             record = remote.fetch(run.run)
@@ -81,5 +105,5 @@ def _diff(git: Git, words: tuple[str, ...], base: str, tip: str, between: str = 
 
 def unreachable(place: Place, error: Unreachable) -> InvalidInput:
     """Return the problem that the remote can't be reached."""
-    message = f"{place.shown_remote} can't be reached: {error}"
+    message = f"{place.shown_records} can't be reached: {error}"
     return InvalidInput([Problem(message, "Check that git can fetch from there", title=TITLE)])

@@ -6,19 +6,24 @@ there, so git refuses a worker that lost its run, whatever that worker believes.
 """
 
 import contextlib
-import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from rooda.fleet.addresses import absolute_address, without_credentials
+from rooda.fleet.addresses import without_credentials
+from rooda.fleet.crash_points import reach
+from rooda.fleet.place import Place
+from rooda.fleet.remote.borrowed_objects import borrow_objects
+from rooda.fleet.remote.mirror import MIRRORED, BranchMoved, FencedServer
 from rooda.fleet.remote.record_commits import (
     RECORD,
     RESULT,
     TASK,
     Facts,
+    Mirror,
     NewCommit,
     RecordCommits,
     RecordKind,
@@ -27,44 +32,22 @@ from rooda.fleet.remote.record_commits import (
 )
 from rooda.fleet.remote.replay import is_ancestor
 from rooda.fleet.remote.run_record import Move, Record
-from rooda.fleet.remote.transport import NAME, remove_stale_lock, transport
+from rooda.fleet.remote.server import Server, Unreachable
 from rooda.fleet.run_model import BRANCHES, RECORDS, RunState
 from rooda.text.controls import one_line
 from rooda.text.paths import first_names
-from rooda.workspace.git import INHERITED, Git, GitError
+from rooda.workspace.git import Git, GitError
 from rooda.workspace.tools import Tools
 
 FALLBACK = "refs/heads/rooda-record/"  # for servers that accept nothing but branches and tags
 RECORD_PLACES = (RECORDS, FALLBACK)
 _SEEN_RECORDS, _SEEN_BRANCHES = "refs/rooda/seen/record/", "refs/rooda/seen/branch/"
-_CHECKED_OUT = re.compile(r"refusing to (?:update checked out|delete the current) branch: (\S+)")
 _REJECTED = "rejected"  # git's word for what the server refuses
 _TRIES = 5  # to fetch refs that others move meanwhile
-FETCH = (
-    *("fetch", "--quiet", "--force", "--no-tags", "--no-prune", "--no-write-fetch-head"),
-    *("--no-recurse-submodules", "--no-auto-maintenance"),
-)
-_PUSH = (
-    *("push", "--quiet", "--no-verify", "--no-signed", "--no-follow-tags"),
-    "--no-recurse-submodules",
-)
 
 
 class Refused(Exception):  # noqa: N818 - what the server did
     """The record of the run is not the one that this worker knows: another one has the run."""
-
-
-class BranchMoved(Exception):  # noqa: N818 - what a person did
-    """The record is still ours, but a person moved the branch, or deleted it (`actual` is None)."""
-
-    def __init__(self, run: str, actual: str | None) -> None:
-        what = f"moved the branch rooda/{run} to {actual}" if actual else f"deleted rooda/{run}"
-        super().__init__(f"a person {what}")
-        self.actual = actual
-
-
-class Unreachable(Exception):  # noqa: N818 - where the server is
-    """Git could not do it: the remote is away, or refuses. The caller tries again later."""
 
 
 class BrokenRecord(Unreachable):
@@ -82,8 +65,9 @@ class AlreadyThere(Exception):  # noqa: N818 - what was found
 class Remote:
     """The remote of a fleet, as seen from one repository, whose git folder is `git_dir`.
 
-    One thread at a time may use it. `records` is where `add` puts new records. `get_ready` is
-    called before each `fetch`: it may repair the repository, or clone it again.
+    One thread at a time may use it. `records` is where `add` puts new records. With a `fence` the
+    records are there, and the repository at `url` gets branches alone. `get_ready` is called before
+    each `fetch`: it may repair the repository, or clone it again.
     """
 
     def __init__(
@@ -92,34 +76,32 @@ class Remote:
         git_dir: Path,
         tools: Tools,
         *,
+        fence: Path | None = None,
         records: str = RECORDS,
         receive_pack: str | None = None,
         get_ready: Callable[[], object] = lambda: None,
     ) -> None:
-        self.url = absolute_address(url)
+        branches = Server(url, git_dir, tools, receive_pack)
+        self.url = branches.url
+        self._fenced = None if fence is None else FencedServer(branches, fence, git_dir, tools)
+        self._server = self._fenced or branches
         self.records = records
         self.git_dir = git_dir
         place = {"GIT_DIR": str(git_dir)}
         self._git = Git(git_dir, tools, place)
-        self._asker, self._mover = transport(self.url, git_dir, tools, receive_pack)
         self._commits = RecordCommits(self._git)
         self._get_ready = get_ready
 
     @property
     def shown(self) -> str:
-        """The address for messages."""
-        return without_credentials(self.url)
+        """The address of the records for messages."""
+        return self._server.shown
 
     # -- read ------------------------------------------------------------------------------
 
     def look(self, *patterns: str) -> dict[str, str]:
         """Return the refs that are on the remote now. Raises Unreachable."""
-        try:
-            lines = self._asker.line("ls-remote", "--quiet", "--refs", NAME, *patterns).split("\n")
-        except GitError as error:
-            raise self._unreachable(error) from None
-        pairs = (line.partition("\t") for line in lines if line)
-        return {ref: sha for sha, _, ref in pairs}
+        return self._server.look(*patterns)
 
     def fetch(self, run: str) -> Record | None:
         """Return the record of a run, with all its objects here; None if there is no such run.
@@ -131,7 +113,7 @@ class Remote:
 
     def _fetch(self, run: str) -> Record | None:
         branch = BRANCHES + run
-        refs = (branch, *(place + run for place in RECORD_PLACES))
+        refs = (branch, *(place + run for place in (*RECORD_PLACES, MIRRORED)))
         for _ in range(_TRIES):
             seen = self.look(*refs)
             ref = next((place + run for place in RECORD_PLACES if place + run in seen), None)
@@ -143,24 +125,38 @@ class Remote:
             if not self._bring(wanted, seen):
                 continue
             record = self._read(run, ref, seen[ref], seen.get(branch))
+            if seen.get(MIRRORED + run) == record.sha:
+                record = replace(record, mirror=None)
             # Git reads one ref after the other, and a push may have come in between.
             if record.branch == record.tip or self.look(*refs) == seen:
                 return record
         raise Unreachable(f"the refs of {run} on {self.shown} changed while rooda fetched them")
 
+    def fetch_last(self, wanted: Mapping[str, str]) -> None:
+        """Fetch the last commits of many records: patterns of refs, and places here.
+
+        Raises Unreachable.
+        """
+        server = self._server.sources[-1]
+        if server.look(*wanted):  # a repository without any ref is an error for `fetch --depth`
+            server.fetch(*(f"+{ref}:{here}" for ref, here in wanted.items()), depth=1)
+
     def ensure(self, commit: str) -> None:
         """Make sure that a commit is here, from any branch of the remote. Raises Unreachable."""
         if self._has(commit):
             return
-        try:
-            self._mover(*FETCH, NAME, "+refs/heads/*:refs/remotes/origin/*")
-            if not self._has(commit):
-                self._mover(*FETCH, NAME, commit)
-        except GitError as error:
-            reason = self._unreachable(error)
-            raise Unreachable(
-                f"the commit {commit} did not come from the remote: {reason}"
-            ) from None
+        first, *others = self._server.sources
+        tries = [partial(first.fetch, "+refs/heads/*:refs/remotes/origin/*")]
+        tries += [partial(server.fetch, commit) for server in (first, *others)]
+        reason: Unreachable | None = None
+        for fetch in tries:
+            try:
+                fetch()
+            except Unreachable as error:
+                reason = error
+            if self._has(commit):
+                return
+        raise Unreachable(f"the commit {commit} did not come from the remote: {reason}")
 
     # -- write -----------------------------------------------------------------------------
 
@@ -190,6 +186,8 @@ class Remote:
             wip=record.wip,
             claims=record.claims_since + 1,
             owner=worker,
+            state=record.state if record.mirror else None,  # the end is to be published again
+            mirror=record.mirror,
         )
         new = NewCommit(run, f"claim {worker}", facts, {}, record.sha)
         return self._move_on(record, new, None)
@@ -209,10 +207,11 @@ class Remote:
     ) -> Record:
         """Move the branch to `tip` and add to the record, both or neither; return the new record.
 
-        `iteration` is the one at work; only `done` and `ended` count it as done. With `keep_branch`
-        the branch stays where it is, and the work is in the record alone. Raises Refused,
-        BranchMoved, or Unreachable.
+        With a fence, the record decides, and the branch follows. `iteration` is the one at work;
+        only `done` and `ended` count it as done. With `keep_branch` the branch stays where it is,
+        and the work is in the record alone. Raises Refused, BranchMoved, or Unreachable.
         """
+        is_kept = keep_branch or tip is None or tip == record.branch
         facts = Facts(
             kind=kind,
             iteration=record.iteration if kind is RecordKind.WAITING else iteration,
@@ -220,13 +219,24 @@ class Remote:
             wip=wip,
             owner=record.owner,
             state=state,
+            mirror=Mirror(tip, record.branch) if self._fenced and tip and not is_kept else None,
         )
         subject = f"{kind} {state if kind is RecordKind.ENDED else iteration}"
         parents = tuple(one for one in (tip, wip) if one is not None)
         new = NewCommit(run, subject, facts, files, record.sha, parents)
-        is_kept = keep_branch or tip is None or tip == record.branch
-        move = None if is_kept else Move(BRANCHES + run, record.branch, tip)
-        return self._move_on(record, new, move)
+        if self._fenced is None:
+            move = None if is_kept else Move(BRANCHES + run, record.branch, tip)
+            return self._move_on(record, new, move)
+        decided = self._move_on(record, new, None)
+        reach("between-pushes", run, iteration)
+        return self._fenced.mirror(decided, is_new=True)
+
+    def mirror(self, record: Record) -> Record:
+        """Give the branch what an earlier process published and did not bring there any more.
+
+        Raises BranchMoved if a person moved the branch meanwhile, or Unreachable.
+        """
+        return record if self._fenced is None else self._fenced.mirror(record)
 
     def delete(self, run: str, record: Record) -> None:
         """Delete the record, and its branch if it has one, if both are as they were read.
@@ -238,6 +248,8 @@ class Remote:
             moves.append(Move(BRANCHES + run, record.branch, None))
         if (error := self.push(moves)) is not None:
             self._explain(run, record, moves, error)
+        if self._fenced is not None:
+            self._fenced.forget(run)
 
     # -- helpers ---------------------------------------------------------------------------
 
@@ -266,14 +278,7 @@ class Remote:
 
     def push(self, moves: Sequence[Move], *, atomic: bool = True) -> Unreachable | None:
         """Push; return why git says that it failed, which need not be true."""
-        leases, refspecs = zip(*(move.words for move in moves), strict=True)
-        words = (*_PUSH, *(["--atomic"] if atomic else []), *leases, NAME, *refspecs)
-        try:
-            self._mover(*words, umask=INHERITED)
-        except GitError as error:
-            remove_stale_lock(self.url, (move.ref for move in moves), str(error))
-            return self._unreachable(error)
-        return None
+        return self._server.push(moves, atomic=atomic)
 
     def _add(self, made: Mapping[str, str]) -> Unreachable | None:
         """Push new records by their names; return why git could not. Raises AlreadyThere."""
@@ -312,7 +317,7 @@ class Remote:
             raise Refused(f"{run} has another owner now: {first.ref} on {self.shown} moved")
         for move in moves[1:]:
             if seen.get(move.ref) != move.old:
-                raise BranchMoved(run, seen.get(move.ref))
+                raise BranchMoved(run, seen.get(move.ref), record)
         raise error
 
     def _is_below(self, run: str, move: Move) -> bool:
@@ -326,7 +331,7 @@ class Remote:
         missing = {ref: here for ref, here in wanted.items() if not self._has(seen[ref])}
         try:
             if missing:
-                self._mover(*FETCH, NAME, *(f"+{ref}:{here}" for ref, here in missing.items()))
+                self._server.fetch_refs(missing)
             for ref, here in wanted.items():
                 if not self._has(seen[ref]):
                     return False
@@ -350,19 +355,22 @@ class Remote:
         return Record(run, ref, sha, facts.kind, branch, is_torn).telling(facts, files)
 
     def _unreachable(self, error: Exception) -> Unreachable:
-        said = without_credentials(str(error))
-        if (used := _CHECKED_OUT.search(said)) is None:
-            return Unreachable(said)
-        return Unreachable(
-            f"{used[1]} is checked out in {self.shown}, and git does not change it under your "
-            "hands: switch to another branch there"
-        )
+        return Unreachable(without_credentials(str(error)))
 
 
 @contextlib.contextmanager
-def scratch_remote(url: str, tools: Tools, *, records: str = RECORDS) -> Iterator[Remote]:
+def scratch_remote(
+    url: str, tools: Tools, *, fence: Path | None = None, records: str = RECORDS
+) -> Iterator[Remote]:
     """Yield the remote as seen from an empty repository, which is deleted afterwards."""
     with tempfile.TemporaryDirectory(prefix="rooda-fleet-") as folder:
         git_dir = Path(folder)
         Git(git_dir, tools)("init", "--quiet", "--bare", "--template=", str(git_dir))
-        yield Remote(url, git_dir, tools, records=records)
+        if fence is not None:
+            borrow_objects(git_dir, fence)  # nothing has to be copied
+        yield Remote(url, git_dir, tools, fence=fence, records=records)
+
+
+def remote_of(place: Place, tools: Tools) -> contextlib.AbstractContextManager[Remote]:
+    """Yield the remote of a fleet as seen from an empty repository, which is deleted afterwards."""
+    return scratch_remote(place.remote, tools, fence=place.fence)

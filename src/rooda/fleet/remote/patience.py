@@ -4,7 +4,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from rooda.fleet.remote.fence import BrokenRecord, Unreachable
+from rooda.fleet.remote.fence import BrokenRecord
+from rooda.fleet.remote.server import Unreachable
 
 _LONGEST = 60.0  # seconds between two tries
 _LOOK_EVERY = 0.2  # seconds between two looks at whether the caller should stop

@@ -42,6 +42,13 @@ Commit = Annotated[str, Meta(pattern=r"\A([0-9a-f]{40}|[0-9a-f]{64})\Z")]
 Number = Annotated[int, Meta(ge=0, le=MOST)]
 
 
+class Mirror(Struct, frozen=True, omit_defaults=True):
+    """What the branch in the user's repository is to get, after a fence decided."""
+
+    to: Commit
+    onto: Commit | None = None  # where the branch was then; None: there was none
+
+
 class Facts(Struct, frozen=True, omit_defaults=True):
     """What the message of a record commit tells a program."""
 
@@ -52,6 +59,7 @@ class Facts(Struct, frozen=True, omit_defaults=True):
     claims: Number = 0  # in a row, without any other commit between them
     owner: str = ""  # the worker that claimed last
     state: RunState | None = None  # how it ended
+    mirror: Mirror | None = None
     maker: str = ""  # differs between two processes that write the same in the same second
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rooda.fleet.remote.record_commits import RECORD, RESULT, TASK, Facts, RecordKind
+from rooda.fleet.remote.record_commits import RECORD, RESULT, TASK, Facts, Mirror, RecordKind
 from rooda.fleet.run_model import RunState
 
 
@@ -24,6 +24,7 @@ class Record(Struct, frozen=True):
     claims_since: int = 0  # claims since the last commit of another kind
     owner: str = ""  # the worker that claimed last
     state: RunState | None = None  # how it ended
+    mirror: Mirror | None = None  # what the user's branch has not got yet
     task: bytes = b""
     result: bytes = b""
     record: bytes = b""
@@ -47,6 +48,7 @@ class Record(Struct, frozen=True):
             claims_since=facts.claims,
             owner=facts.owner,
             state=facts.state,
+            mirror=facts.mirror,
             task=files.get(TASK, b""),
             result=files.get(RESULT, b""),
             record=files.get(RECORD, b""),

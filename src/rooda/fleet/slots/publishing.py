@@ -6,11 +6,12 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rooda.fleet.remote.fence import BranchMoved, Unreachable
+from rooda.fleet.remote.mirror import BranchMoved
 from rooda.fleet.remote.patience import until_reached
 from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.replay import Conflict
 from rooda.fleet.remote.run_record import Record
+from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import RunState
 from rooda.fleet.slots.slot import Slot, Snapshot
 
@@ -46,7 +47,8 @@ def publish_work(
     """Publish the work of a slot; return the record after that.
 
     Tries again while the remote is away, until `is_stopped` (then it raises Unreachable). If a
-    person moved the branch, the work is put on top of that. Raises PublishedConflict if it does not
+    person moved the branch, the work is put on top of that, and published there; a fence may have
+    taken it before. Raises PublishedConflict if it does not
     fit there, Refused if another worker has the run, GitError; SlotGone or SlotChanged if the slot
     is not the one in which the work was done.
     """
@@ -77,7 +79,7 @@ def publish_work(
         try:
             published = pushed()
         except BranchMoved as moved:
-            actual = moved.actual
+            actual, record = moved.actual, moved.record
         else:
             slot.note_published(work)
             return published

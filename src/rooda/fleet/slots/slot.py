@@ -86,6 +86,7 @@ class Slot:
         tools: Tools,
         lock: int,
         checkout: Path | None = None,
+        fence: Path | None = None,
     ) -> None:
         self.folder = folder
         self.number = number
@@ -95,7 +96,7 @@ class Slot:
         self.temporary = folder / "tmp"
         self.tools = tools
         self._clone = SlotClone(url, self.work, tools, checkout)
-        self.remote = Remote(url, self._clone.git_dir, tools, get_ready=self.repair)
+        self.remote = Remote(url, self._clone.git_dir, tools, fence=fence, get_ready=self.repair)
         self._setup = SetupFiles(folder / "setup-mark", folder / "setup.log")
         self._copied: tuple[str, ...] = ()
         self.empty_submodules: list[str] = []  # that rooda did not fetch for the run
@@ -111,6 +112,7 @@ class Slot:
         url: str,
         *,
         checkout: Path | None = None,
+        fence: Path | None = None,
         environ: Mapping[str, str] | None = None,
         tell: Callable[[str], object] = lambda _: None,
     ) -> "Slot":
@@ -125,7 +127,8 @@ class Slot:
             _make_folder(one)
         lock = _take_lock(folder / "lock", f"slot {number}", tell)
         try:
-            slot = cls(folder, number, url, Tools(environ, [folder / "work"]), lock, checkout)
+            tools = Tools(environ, [folder / "work"])
+            slot = cls(folder, number, url, tools, lock, checkout, fence)
             for one in (slot.record_folder, slot.temporary):
                 _make_folder(one)
             slot.stop_leftovers()
@@ -239,14 +242,7 @@ class Slot:
         submodule does not come.
         """
         start = record.start or base
-        self._start = start
-        try:
-            self._reset(start, run)
-        except (GitError, OSError):
-            self._clone.make()  # nothing is lost: all that counts is on the remote
-            self._note_new_clone()
-            self.remote.fetch(run)
-            self._reset(start, run)
+        self._reset_anyhow(start, run)
         for folder in (self.record_folder, self.temporary):
             remove_tree(folder)
             _make_folder(folder)
@@ -260,11 +256,34 @@ class Slot:
             bring_back(self.git, record.wip, start)
         return start
 
+    def _reset_anyhow(self, start: str, run: str) -> None:
+        """Reset the slot to the commit from which the work starts, in a new clone if need be."""
+        self._start = start
+        try:
+            self._reset(start, run)
+        except (GitError, OSError):
+            self._clone.make()  # nothing is lost: all that counts is on the remote
+            self._note_new_clone()
+            self.remote.fetch(run)
+            self._reset(start, run)
+
     def _reset(self, start: str, run: str) -> None:
         self.repair()
         self.remote.ensure(start)
         kept = (f"refs/rooda/{kind}/{run}" for kind in ("new", "seen/record", "seen/branch"))
         self._clone.reset_to(start, f"rooda/{run}", kept)
+
+    def replay(self, work: Snapshot, start: str, onto: str, run: str) -> Snapshot:
+        """Put work that was published, all since `start`, on top of another commit.
+
+        Raises Conflict, Unreachable or GitError.
+        """
+        self._reset_anyhow(work.tip, run)
+        self._note_folders()
+        for commit in (start, onto):
+            self.remote.ensure(commit)
+        self._start = start
+        return self.rebase(work, onto, run)
 
     def snapshot(self, allowed_secrets: tuple[str, ...] = ()) -> Snapshot:
         """Return the work as commits, without secret files and copied files.

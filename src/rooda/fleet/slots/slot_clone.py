@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from rooda.fleet.addresses import absolute_address, local_folder, without_credentials, without_user
-from rooda.fleet.remote.fence import Unreachable
+from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.remote.transport import NAME, in_environment
 from rooda.workspace.git import INHERITED, Git, GitError
 from rooda.workspace.git_files import links_in

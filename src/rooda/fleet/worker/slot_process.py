@@ -65,6 +65,7 @@ class SlotProcess:
                 plan.slot,
                 plan.remote,
                 checkout=None if plan.checkout is None else Path(plan.checkout),
+                fence=None if plan.fence is None else Path(plan.fence),
                 environ=for_programs(environ),
                 tell=tell,
             ),

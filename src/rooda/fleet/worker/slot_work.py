@@ -18,13 +18,15 @@ from rooda.engine.run_outcome import RunOutcome
 from rooda.fleet.addresses import local_folder
 from rooda.fleet.crash_points import reach
 from rooda.fleet.display.run_words import headline_of
-from rooda.fleet.remote.fence import Refused, Unreachable
+from rooda.fleet.remote.fence import Refused
+from rooda.fleet.remote.mirror import BranchMoved
 from rooda.fleet.remote.patience import until_reached
 from rooda.fleet.remote.published_result import PublishedResult, read_published
 from rooda.fleet.remote.pull_request import NotFinished, describe_run, open_pull_request
 from rooda.fleet.remote.record_commits import RECORD, RESULT, RecordKind
 from rooda.fleet.remote.replay import Conflict
 from rooda.fleet.remote.run_record import Record
+from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import Finish, Run, RunState
 from rooda.fleet.slots.publishing import Publication, PublishedConflict, publish_work
 from rooda.fleet.slots.slot import Slot, SlotChanged, Snapshot
@@ -135,16 +137,59 @@ class SlotWork:
             if record is None:
                 reason = f"its record is gone from {self._slot.remote.shown}"
                 return Next("end", state=RunState.FAILED, reason=reason)
+            mirrored = self._mirrored(run, record)
+            if isinstance(mirrored, BranchMoved):
+                if (conflict := self._replay(run, record, mirrored)) is not None:
+                    return conflict
+                continue
+            record = mirrored
             if (ended := self._end_in(run, record)) is not None:
                 return ended
             if record.claims_since >= self._plan.most_claims:
                 tries = count(record.claims_since, "time")
                 reason = f"iteration {record.iteration + 1} was begun {tries}, and never came back"
                 return self._give_up(run, record, RunState.SET_ASIDE, reason)
-            with contextlib.suppress(Refused):  # an earlier owner published meanwhile: look again
-                claim = partial(self._slot.remote.claim, run.run, record, self._worker)
-                return self._reached(run, partial(self._pushed, claim))
+            if (owned := self._owned(run, record)) is not None:
+                return owned
         raise RunLost(f"the record of {run.run} is moved by others")
+
+    def _owned(self, run: Run, record: Record) -> Record | None:
+        """Return the record with this worker as its owner; None if it has moved meanwhile."""
+        with contextlib.suppress(Refused):  # an earlier owner published
+            claim = partial(self._slot.remote.claim, run.run, record, self._worker)
+            return self._reached(run, partial(self._pushed, claim))
+        return None
+
+    def _mirrored(self, run: Run, record: Record) -> Record | BranchMoved:
+        """Bring to the branch what an earlier worker published; return the record after that.
+
+        Returns what a person did to the branch, if that prevents it.
+        """
+        try:
+            return self._reached(run, lambda: self._slot.remote.mirror(record))
+        except BranchMoved as moved:
+            return moved
+
+    def _replay(self, run: Run, record: Record, moved: BranchMoved) -> Next | None:
+        """Publish again, on top of a person's branch, what an earlier worker published.
+
+        Returns what prevents that.
+        """
+        wanted, onto = record.mirror, moved.actual
+        claimed = self._owned(run, replace(record, branch=onto))
+        if claimed is None or wanted is None or onto is None:
+            return None
+        work = Snapshot(wanted.to, record.wip)
+        try:
+            with self._blaming_slot():
+                start = wanted.onto or self._base(run)
+                replay = partial(self._slot.replay, work, start, onto, run.run)
+                work = self._reached(run, replay)
+        except Conflict as conflict:
+            return self._give_up(run, claimed, RunState.CONFLICT, str(conflict))
+        again = Publication(RecordKind.DONE, record.iteration, {}, record.state)
+        published = self._published(run, claimed, work, again)
+        return published if isinstance(published, Next) else None
 
     def _pushed(self, push: Callable[[], Record]) -> Record:
         """Return the record after a push. Raises SlotGone, SlotChanged, Unreachable or Refused."""
@@ -169,6 +214,8 @@ class SlotWork:
             record = self._slot.remote.fetch(run.run)
             if record is None:
                 return found
+            with contextlib.suppress(BranchMoved):
+                record = self._slot.remote.mirror(record)
             return self._end_in(run, record) or self._give_up(
                 run, record, found.state, found.reason
             )
@@ -346,13 +393,26 @@ class SlotWork:
             kind, done, state = RecordKind.ENDED, record.iteration, RunState.FAILED
             reason = f"its record can't be published: {one_line(str(error))}"
         files[RESULT] = json.encode(self._result(run, result, state, reason))
+        what = Publication(kind, done, files, state if state.is_end else None)
+        published = self._published(run, record, work, what)
+        if isinstance(published, Next):
+            return published
+        self._record = published
+        if RECORD not in files:
+            return Next("end", state=state, reason=reason)
+        return None
+
+    def _published(
+        self, run: Run, record: Record, work: Snapshot, what: Publication
+    ) -> Record | Next:
+        """Publish work; return the record after that, or how the run ended in a conflict."""
         try:
-            self._record = publish_work(
+            return publish_work(
                 self._slot,
                 run.run,
                 record,
                 work,
-                Publication(kind, done, files, state if state.is_end else None),
+                what,
                 is_stopped=lambda: self._control.is_stopped,
                 tell=lambda words: self._tell(run.run, words),
             )
@@ -362,9 +422,6 @@ class SlotWork:
             return Next("end", state=RunState.CONFLICT, reason=one_line(str(conflict)))
         except Unreachable as error:
             raise Unreachable(f"its last iteration is not published: {error}") from None
-        if RECORD not in files:
-            return Next("end", state=state, reason=reason)
-        return None
 
     def _check_record(self, run: Run, iteration: int) -> None:
         """Raise SlotChanged if the record lost the run, or one of its iterations."""

@@ -17,8 +17,9 @@ from rooda.engine.run_outcome import NOT_STARTED, RunOutcome
 from rooda.fleet.crash_points import reach
 from rooda.fleet.database.fleet_store import Dismissed, FleetStore, RunProgress
 from rooda.fleet.display.run_words import headline_of
-from rooda.fleet.remote.fence import BrokenRecord, Unreachable
+from rooda.fleet.remote.fence import BrokenRecord
 from rooda.fleet.remote.published_result import read_published
+from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import Order, Run, RunState
 from rooda.fleet.slots.slot import SlotChanged, SlotGone
 from rooda.fleet.worker.budget import wait_or_end
