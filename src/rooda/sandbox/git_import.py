@@ -24,7 +24,7 @@ from rooda.workspace.tools import Tools
 
 MOST_BYTES = 2 * 1024**3  # of new objects, packed, after one program
 _MOST_WORDS = 512 * 1024**2  # bytes of names: an index with millions of files
-_MOST_REFS = 1000
+_MOST_REFS = 1000  # branches and tags that one program makes or moves
 _FEW_OBJECTS = 100  # git itself keeps so few of a fetch as loose files
 _PATIENCE = 20  # tries while another program has locked the index for a moment
 _PAUSE = 0.1
@@ -102,8 +102,6 @@ class GitImport:
             raise ImportRefusedError("git can't read the agent's git folder")
         head, commit, refs, stash = (os.fsdecode(one) for one in parts[:4])
         found = {match["ref"]: match["commit"] for match in _matches(_REF, refs)}
-        if len(found) > _MOST_REFS + len(self.user().refs):
-            raise ImportRefusedError(f"the agent made more than {_MOST_REFS} branches and tags")
         found.pop(_STASHED, None)
         kept = tuple((one["commit"], one["words"]) for one in _matches(_STASH, stash))
         return Reported(GitState(head, commit, found, kept), parts[4])
@@ -223,6 +221,8 @@ class GitImport:
 
     def apply(self, found: Moves) -> list[Move]:
         """Move HEAD and refs; return those that are kept under another name. Raises GitError."""
+        if len(found.others) + len(found.kept) + len(found.stash) > _MOST_REFS:
+            raise ImportRefusedError(f"the agent made more than {_MOST_REFS} branches and tags")
         kept = [*found.kept]
         stays = False
         if found.checked_out is not None and not self._move(found.checked_out):

@@ -98,7 +98,8 @@ class PrivateGit:
         self._user_marks: Marks = frozenset()
         self._marks: Marks = frozenset()
         self._is_settling = False
-        self.notices: list[GitNotice] = []
+        self._notices: list[GitNotice] = []
+        self._reported = ""  # the unfinished operation
 
     @property
     def folder(self) -> Path:
@@ -123,6 +124,11 @@ class PrivateGit:
         if not self._marks_have_changed():
             with contextlib.suppress(OSError):
                 Beneath(self._place).remove(_NOW)
+
+    def take_notices(self) -> list[GitNotice]:
+        """Return what to report since the last call."""
+        found, self._notices = self._notices, []
+        return found
 
     @property
     def unfinished(self) -> str:
@@ -263,13 +269,14 @@ class PrivateGit:
         self._import.take_objects(agent, user, self._place)
         choose = moves_that_keep if gives_up else moves_beside_head if operation else moves
         found = choose(self._base, agent, user)
-        if operation and not gives_up:
-            self.notices.append(GitNotice(unfinished=operation))
+        if operation and operation != self._reported:
+            self._notices.append(GitNotice(unfinished=operation))
+        self._reported = operation
         if found.takes_index:
             self._take_index(reported.index)
         kept = self._import.apply(found)
         if kept:
-            self.notices.append(GitNotice(kept=kept_names(kept)))
+            self._notices.append(GitNotice(kept=kept_names(kept)))
         if not operation:
             self._note(agent)
 
@@ -293,7 +300,7 @@ class PrivateGit:
         with contextlib.suppress(OSError):
             _delete(Beneath(self._place), _REFUSED)
             (self._place / _NOW).rename(self._place / _REFUSED)
-        self.notices.append(GitNotice(refused=reason, folder=str(self._place / _REFUSED / _GIT)))
+        self._notices.append(GitNotice(refused=reason, folder=str(self._place / _REFUSED / _GIT)))
         with contextlib.suppress(SandboxError):  # else the next program can't start
             self._make()
 

@@ -111,6 +111,11 @@ class Sandbox:
         if self.private_git is not None:
             self.private_git.settle(self._other_index(environ))
 
+    @property
+    def unfinished_git(self) -> str:
+        """Which operation of git the agent has left unfinished in its own folder, in words."""
+        return "" if self.private_git is None else self.private_git.unfinished
+
     def _other_index(self, environ: Mapping[str, str]) -> str:
         """Return the index that a command of rooda uses instead of the usual one, by its name."""
         path = Path(environ.get("GIT_INDEX_FILE", ""))
