@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is f
 
 AGENT = """\
 cat > /dev/null
-(cat ~/.ssh/id; echo x >> .git/config; touch ../outside) 2> tried
+(cat ~/.ssh/id; echo x >> .git/hooks/x; touch ../outside) 2> tried
 echo work > made.txt
 [ -n "$SECRET$TOKEN" ] && echo "$SECRET$TOKEN" > leaked
 echo '<promise>SUCCESS</promise>'

@@ -16,7 +16,7 @@ from typing import IO, Protocol
 from msgspec import Struct
 
 from rooda.process.exits import Exit, Interrupted, NotStarted, TimedOut, describe, succeeded
-from rooda.sandbox.git_moves import HEADS, KEPT, TAGS, GitState, Move, Moves, kept_as
+from rooda.sandbox.git_moves import HEADS, KEPT, TAGS, GitState, Move, Moves, Way, kept_as
 from rooda.text.controls import one_line
 from rooda.workspace.git import INHERITED, Git, GitError
 from rooda.workspace.snapshots.repository import Repository
@@ -28,10 +28,13 @@ _MOST_REFS = 1000  # branches and tags that one program makes or moves
 _FEW_OBJECTS = 100  # git itself keeps so few of a fetch as loose files
 _PATIENCE = 20  # tries while another program has locked the index for a moment
 _PAUSE = 0.1
+_TIMEOUT = "timeout"  # the clock of a command that takes too long
 _NOTE = "rooda: work of the agent"  # in the reflog
 _ID = "(?:[0-9a-f]{40}|[0-9a-f]{64})"
 _ENTRY = re.compile(rf"(?P<about>[0-7]{{6}} {_ID} [0-3])\t(?P<path>.+)".encode(), re.DOTALL)
 _REF = re.compile(f"(?P<commit>{_ID}) (?P<ref>refs/(heads/.+|tags/.+|stash))")
+_HEAD = re.compile(r"(refs/heads/[^\x00-\x20\x7f~^:?*\[\\]+)?")
+_COMMIT = re.compile(f"({_ID})?")
 _STASH = re.compile(f"(?P<commit>{_ID}) ?(?P<words>.*)")
 _GITLINK = b"160000"
 _OF_ROODA, _STASHED = "refs/rooda/", "refs/stash"
@@ -101,6 +104,8 @@ class GitImport:
         if len(parts) != 5:  # noqa: PLR2004 - the parts of the report
             raise ImportRefusedError("git can't read the agent's git folder")
         head, commit, refs, stash = (os.fsdecode(one) for one in parts[:4])
+        if not (_HEAD.fullmatch(head) and _COMMIT.fullmatch(commit)):
+            raise ImportRefusedError("HEAD names no branch and no commit")
         found = {match["ref"]: match["commit"] for match in _matches(_REF, refs)}
         found.pop(_STASHED, None)
         kept = tuple((one["commit"], one["words"]) for one in _matches(_STASH, stash))
@@ -115,8 +120,11 @@ class GitImport:
         end, errors = self._inside(argv, output.take, given)
         if output.is_full:
             raise ImportRefusedError("the agent's commits are too large")
-        if isinstance(end, Interrupted | TimedOut | NotStarted):
+        is_over = isinstance(end, TimedOut) and end.clock != _TIMEOUT  # the run is
+        if is_over or isinstance(end, Interrupted | NotStarted):
             raise ImportStoppedError(describe(end))
+        if b"not a git repository" in errors:
+            raise ImportRefusedError("the agent has deleted or damaged its git folder")
         if not succeeded(end):
             said = one_line(errors[-500:].decode("utf-8", "replace")).strip()
             raise ImportRefusedError(f"git inside failed: {said or describe(end)}")
@@ -224,16 +232,16 @@ class GitImport:
         if len(found.others) + len(found.kept) + len(found.stash) > _MOST_REFS:
             raise ImportRefusedError(f"the agent made more than {_MOST_REFS} branches and tags")
         kept = [*found.kept]
-        stays = False
-        if found.checked_out is not None and not self._move(found.checked_out):
+        is_moved = found.checked_out is None or self._swap(found.checked_out)
+        if found.checked_out is not None and not is_moved:
             kept.append(kept_as(found.checked_out.ref, found.checked_out.new))
-            stays = True
-        if found.head is not None and not stays:
+        if found.head is not None and is_moved:
             self._change("symbolic-ref", "-m", _NOTE, "HEAD", found.head)
         elif found.detached:
             self._change("update-ref", "-m", _NOTE, "--no-deref", "HEAD", found.detached)
-        kept += [kept_as(one.ref, one.new) for one in found.others if not self._move(one)]
-        kept = [one for one in kept if self._is_unknown(one.new) and self._move(one)]
+        moved = {one.ref for one in found.others if self.allows(one) and self._swap(one)}
+        kept += [kept_as(one.ref, one.new) for one in found.others if one.ref not in moved]
+        kept = [one for one in kept if self._is_unknown(one.new) and self._swap(one)]
         for commit, words in reversed(found.stash):
             self._change("stash", "store", "-m", words, commit)
         return kept
@@ -243,17 +251,17 @@ class GitImport:
         known = ("--not", "HEAD", "--branches", "--tags", "--remotes")
         return bool(self._git.ask("rev-list", "-1", "--ignore-missing", commit, *known))
 
-    def _move(self, move: Move) -> bool:
-        """Return whether a ref could be moved, or names the commit already."""
-        if move.only_forward:
-            with contextlib.suppress(GitError):
-                code, _ = self._git.answer("merge-base", "--is-ancestor", move.old, move.new)
-                if code == 0:
-                    return self._swap(move)
-            return False
-        return self._swap(move)
+    def allows(self, move: Move) -> bool:
+        """Return whether the histories allow a move; a new ref can begin with any commit."""
+        if not move.old:
+            return True
+        only = ("--is-ancestor",) if move.way is Way.FORWARD else ()
+        with contextlib.suppress(GitError):
+            return self._git.answer("merge-base", *only, move.old, move.new)[0] == 0
+        return False
 
     def _swap(self, move: Move) -> bool:
+        """Return whether a ref could be moved, or names the commit already."""
         old = move.old or _zero(self._repository.object_format)
         try:
             self._change("update-ref", "-m", _NOTE, move.ref, move.new, old)

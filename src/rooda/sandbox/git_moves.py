@@ -6,6 +6,7 @@ user has not moved it meanwhile. Everything else comes along as long as nothing 
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
 
 from msgspec import Struct
 
@@ -35,16 +36,20 @@ class GitState(Struct, frozen=True):
     symbolic: Mapping[str, str] = {}
 
 
-class Move(Struct, frozen=True):
-    """A branch or tag that gets another commit. An empty `old` means that it must not exist.
+class Way(StrEnum):
+    """Which commits a ref may move to."""
 
-    `only_forward`: it moves only to commits that contain the old one.
-    """
+    RELATED = "related"  # those with a common ancestor: an agent amends and rebases
+    FORWARD = "forward"  # those that contain the old commit
+
+
+class Move(Struct, frozen=True):
+    """A branch or tag that gets another commit. An empty `old` means that it must not exist."""
 
     ref: str
     old: str
     new: str
-    only_forward: bool = False
+    way: Way = Way.RELATED
 
 
 class Moves(Struct, frozen=True):
@@ -118,7 +123,7 @@ def _others(
         old = user.refs.get(ref, "")
         if ref == current or new in (old, base.refs.get(ref)):
             continue
-        move = Move(ref, old, new, only_forward=bool(old))
+        move = Move(ref, old, new, Way.FORWARD)
         is_tag = ref.startswith(TAGS)
         if _may_move(move, base, user) and not (is_tag and old):
             others.append(move)

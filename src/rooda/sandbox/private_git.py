@@ -8,6 +8,7 @@ git has checked, on branches that the user has not moved meanwhile, and the stag
 import contextlib
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -68,15 +69,15 @@ def private_git_folder(home: Path) -> Path:
     return home.parent.parent / "git" / home.name
 
 
-def why_shared(repository: Repository) -> str:
-    """Return why the agent works in the user's own git folder; empty if it gets its own."""
-    git = repository.git_dir
-    if git != repository.top / ".git" or git != repository.common:
-        return "the repository lies outside of the work tree, or belongs to several work trees"
+def why_shared(top: Path) -> str:
+    """Return why programs work in the user's own git folder; empty if they get another one."""
+    git = top / ".git"
+    if git.is_symlink() or not git.is_dir() or (git / "commondir").exists():
+        return "it is not a folder of the work tree alone"
     config = _read(git, "config").lower()
     reasons = {
-        "it has submodules": _has_files(git, "modules"),
-        "it has files of git-lfs": (git / "lfs").exists() or _uses_lfs(repository.top),
+        "there are submodules": _has_files(git, "modules"),
+        "it has files of git-lfs": (git / "lfs").exists() or _uses_lfs(top),
         "it has files of git-annex": (git / "annex").exists(),
         "it is a partial clone": b"promisor" in config or b"partialclone" in config,
         "its settings include other files": b"[include" in config,
@@ -112,18 +113,25 @@ class PrivateGit:
         with contextlib.suppress(OSError, msgspec.MsgspecError):
             text = (self._place / _NOW / _BASE).read_bytes()
             self._base = msgspec.json.decode(text, type=GitState)
-            self.settle()
-        self._make()
+            self._finish()
+        if self._marks_have_changed():
+            self._refuse("rooda could not read the git folder of an earlier run in time")
+        else:
+            self._make()
 
     def close(self) -> None:
-        """Take over the rest, keep the commits of an unfinished rebase, and delete the folder."""
+        """Take over the rest, and delete the folder; what rooda has no time for waits in it."""
+        self._finish()
+        if not self._marks_have_changed():
+            with contextlib.suppress(OSError):
+                Beneath(self._place).remove(_NOW)
+
+    def _finish(self) -> None:
+        """Take over the rest; the commits of an unfinished rebase get a name of their own."""
         self.settle()
         if self.unfinished and not self._marks_have_changed():
             with self._settling():
                 self._settle(gives_up=True)
-        if not self._marks_have_changed():
-            with contextlib.suppress(OSError):
-                Beneath(self._place).remove(_NOW)
 
     def take_notices(self) -> list[GitNotice]:
         """Return what to report since the last call."""
@@ -252,6 +260,7 @@ class PrivateGit:
 
     def _settle(self, *, gives_up: bool = False) -> None:
         marks = _marks(self.folder)
+        _check_files(self.folder)
         self._take_over(self._import.report(), gives_up=gives_up)
         self._marks = marks
 
@@ -269,6 +278,8 @@ class PrivateGit:
         self._import.take_objects(agent, user, self._place)
         choose = moves_that_keep if gives_up else moves_beside_head if operation else moves
         found = choose(self._base, agent, user)
+        if found.checked_out is not None and not self._import.allows(found.checked_out):
+            found = moves_that_keep(self._base, agent, user)
         if operation and operation != self._reported:
             self._notices.append(GitNotice(unfinished=operation))
         self._reported = operation
@@ -324,6 +335,20 @@ def _marks(git: Path) -> Marks:
             if len(found) > _MOST_MARKS:
                 break
     return frozenset(found)
+
+
+def _check_files(git: Path) -> None:
+    """Raise ImportRefusedError for a pipe or a link in the place of a file that git reads."""
+    door = Beneath(git)
+    found = []
+    for name in _WATCHED:
+        with contextlib.suppress(FileNotFoundError):
+            found.append((name, door.status(name)))
+    for listing in Beneath(git / "refs").walk():
+        found += [(f"refs/{listing.name(name)}", status) for name, status in listing.entries]
+    for name, status in found:
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+            raise ImportRefusedError(f"the agent put a link or a pipe in the place of .git/{name}")
 
 
 def _mark(name: str, status: os.stat_result) -> tuple[object, ...]:

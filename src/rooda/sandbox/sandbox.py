@@ -40,7 +40,7 @@ from rooda.workspace.tools import Command
 __all__ = ["Sandbox", "SandboxError", "Wrapped"]
 
 # Files of rooda, ralph and the agent CLIs that name programs. In every folder up to the top.
-_PATIENCE = 600.0  # seconds for the packing of large commits
+_PATIENCE = 300.0  # seconds for the packing of large commits
 PROTECTED = (*(path.removeprefix("/") for path in CONFIG_PATHS), *sorted(CLI_SETTINGS))
 
 
@@ -84,7 +84,9 @@ class Sandbox:
     def _private_git(self, repository: Repository | None) -> PrivateGit | None:
         """Return the agent's git folder; None if it works in the user's own one."""
         is_bwrap = self.plan.kind is SandboxKind.BWRAP
-        if repository is None or not is_bwrap or why_shared(repository):
+        if repository is None or not is_bwrap or why_shared(repository.top):
+            return None
+        if repository.git_dir != repository.top / ".git":
             return None
         place = private_git_folder(self.home)
         return PrivateGit(repository, place, self.plan.tools, self._run_inside)
