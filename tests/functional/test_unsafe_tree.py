@@ -65,10 +65,10 @@ def test_agent_that_deletes_its_git_folder_fails_and_the_user_keeps_the_reposito
     agent = work.agent(
         "cat > prompt.txt; rm -rf .git 2> deleted; echo '<promise>SUCCESS</promise>'"
     )
-    before = work.git("log", "--format=%H", "--all")
+    before = work.git("for-each-ref", "refs/heads", "refs/tags")
     done = work.work(agent, "-n", "2", "--sandbox", "bwrap")
     assert done.code == 2, done.err
-    assert work.git("log", "--format=%H", "--all") == before
+    assert work.git("for-each-ref", "refs/heads", "refs/tags") == before
     first, second = work.record()
     assert (first["status"], second["kind"]) == ("failed", "unsafe-tree")
     assert "the agent has deleted or damaged its git folder" in first["reason"]

@@ -6,6 +6,7 @@ git has checked, on branches that the user has not moved meanwhile, and the stag
 """
 
 import contextlib
+import filecmp
 import os
 import shutil
 import stat
@@ -85,6 +86,16 @@ def why_shared(top: Path) -> str:
         unfinished(git) or "": unfinished(git) is not None,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def about_git(top: Path) -> str:
+    """Return for a dry run where programs in the sandbox work with git; empty without it."""
+    if not os.path.lexists(top / ".git"):
+        return ""
+    reason = why_shared(top)
+    if not reason:
+        return "programs have a git folder of their own, and rooda takes their commits over"
+    return f"programs work in .git itself, in which settings and hooks are read-only: {reason}"
 
 
 class PrivateGit:
@@ -294,7 +305,8 @@ class PrivateGit:
     def _take_index(self, agent: bytes) -> None:
         path, copy = self._repository.index, self._place / _NOW / _INDEX
         base = self._import.index(copy)
-        self._import.take_index(path, base, agent, self._import.index(path))
+        is_same = path.exists() and copy.exists() and filecmp.cmp(path, copy, shallow=False)
+        self._import.take_index(path, base, agent, base if is_same else self._import.index(path))
 
     def _note(self, agent: GitState) -> None:
         """Note where both stand now. If that differs, the folder is made again."""
