@@ -82,7 +82,8 @@ def _measure_commit(folder: Path) -> bool:
             sandbox.settle(environ)
             return time.perf_counter() - began
 
-        ours, theirs = alternate(*(partial(commit, one) for one in sandboxes), rounds=15)
+        in_own, in_shared = (partial(commit, one) for one in sandboxes)
+        ours, theirs = alternate(in_own, in_shared, rounds=15)
     name = "a commit inside, with a git folder of its own / with the user's"
     return report(name, ours * 1e3, theirs * 1e3, "ms", LIMIT_OF_COMMIT)
 

@@ -52,8 +52,10 @@ def test_branch_of_another_work_tree_stays() -> None:
 
 def test_name_that_git_would_read_as_another_thing_is_not_taken_over() -> None:
     user = GitState(MAIN, A, {MAIN: A}, others={"refs/remotes/origin/main": A})
-    names = ("refs/tags/main", "refs/heads/origin/main", "refs/heads/origin", "refs/tags/HEAD")
-    names += ("refs/heads/refs/heads/main", f"refs/heads/{A}", "refs/tags/-x")
+    names = [
+        *("refs/tags/main", "refs/heads/origin/main", "refs/heads/origin", "refs/tags/HEAD"),
+        *("refs/heads/refs/heads/main", f"refs/heads/{A}", "refs/tags/-x"),
+    ]
     agent = GitState(MAIN, A, {MAIN: A, **dict.fromkeys(names, B)})
     found = moves(user, agent, user)
     assert found.others == ()

@@ -131,6 +131,14 @@ def test_dry_run_says_which_sandbox_is_on_and_what_none_means(workspace: Workspa
     assert held.code == 0
     assert "Sandbox: bwrap: the agent, verify, hooks and commits see the work tree" in held.out
     assert "without the network" in held.out
+    git(workspace.path, "init", "-q")
+    own = workspace.work("true", "--dry-run", "--sandbox", "bwrap")
+    assert "git: programs have a git folder of their own" in own.out
+    (workspace.path / ".git/modules/x").mkdir(parents=True)
+    shared = workspace.work("true", "--dry-run", "--sandbox", "bwrap")
+    assert "git: programs work in .git itself" in shared.out
+    assert "read-only: there are submodules" in shared.out
+    assert "git folder: with sandbox bwrap, programs work" in workspace.rooda("doctor").out
 
 
 @pytest.mark.real
