@@ -138,7 +138,7 @@ def test_dry_run_says_which_sandbox_is_on_and_what_none_means(workspace: Workspa
     shared = workspace.work("true", "--dry-run", "--sandbox", "bwrap")
     assert "git: programs work in .git itself" in shared.out
     assert "read-only: there are submodules" in shared.out
-    assert "git folder: with sandbox bwrap, programs work" in workspace.rooda("doctor").out
+    assert "with sandbox bwrap, programs work in .git itself" in workspace.rooda("doctor").out
 
 
 @pytest.mark.real

@@ -28,6 +28,7 @@ _MOST_REFS = 1000  # branches and tags that one program makes or moves
 _FEW_OBJECTS = 100  # git itself keeps so few of a fetch as loose files
 _PATIENCE = 20  # tries while another program has locked the index for a moment
 _PAUSE = 0.1
+DAMAGED = "the agent has deleted or damaged its git folder"
 _TIMEOUT = "timeout"  # the clock of a command that takes too long
 _NOTE = "rooda: work of the agent"  # in the reflog
 _ID = "(?:[0-9a-f]{40}|[0-9a-f]{64})"
@@ -124,7 +125,7 @@ class GitImport:
         if is_over or isinstance(end, Interrupted | NotStarted):
             raise ImportStoppedError(describe(end))
         if b"not a git repository" in errors:
-            raise ImportRefusedError("the agent has deleted or damaged its git folder")
+            raise ImportRefusedError(DAMAGED)
         if not succeeded(end):
             said = one_line(errors[-500:].decode("utf-8", "replace")).strip()
             raise ImportRefusedError(f"git inside failed: {said or describe(end)}")
@@ -194,11 +195,10 @@ class GitImport:
         """Change those entries of an index outside that the agent has changed, and not the user."""
         if agent == base:
             return
-        before, after, now = _entries(base), _entries(agent), _entries(user)
-        changed = {one for one in {*before, *after} if before.get(one) != after.get(one)}
-        changed = {one for one in changed if before.get(one) == now.get(one)}
+        changed = _changed_names(base, agent) - _changed_names(base, user)
         if not changed:
             return
+        after = _entries(agent, changed)
         self._check_blobs(after.get(one, ()) for one in changed)
         none = b"0 " + _zero(self._repository.object_format).encode() + b"\t"
         lines: list[bytes] = []
@@ -312,12 +312,29 @@ def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
             yield match
 
 
-def _entries(listing: bytes) -> Entries:
+def _changed_names(one: bytes, other: bytes) -> set[bytes]:
+    """Return the names whose entries differ between two lists, of which each may be very long."""
+    if one == other:
+        return set()
+    differing = set(_lines(one)).symmetric_difference(_lines(other))
+    return {match["path"] for match in map(_ENTRY.fullmatch, differing) if match}
+
+
+def _entries(listing: bytes, names: set[bytes]) -> Entries:
     found: dict[bytes, list[bytes]] = {}
-    for line in listing.split(b"\0"):
-        if match := _ENTRY.fullmatch(line):
+    for line in _lines(listing):
+        match = _ENTRY.fullmatch(line)
+        if match and match["path"] in names:
             found.setdefault(match["path"], []).append(match["about"])
     return found
+
+
+def _lines(listing: bytes) -> Iterator[bytes]:
+    """Yield the lines, which end in zero bytes, without a copy of all of them."""
+    start = 0
+    while (end := listing.find(b"\0", start)) >= 0:
+        yield listing[start:end]
+        start = end + 1
 
 
 def kept_names(kept: Iterable[Move]) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from rooda.files.beneath import Beneath
 from rooda.sandbox.git_import import (
+    DAMAGED,
     GitImport,
     ImportRefusedError,
     ImportStoppedError,
@@ -164,7 +165,7 @@ class PrivateGit:
         if not self._is_settling:
             self.settle()
             self._renew()
-            if index:
+            if index and (self._user / index).exists():
                 _put(Beneath(self.folder), index, (self._user / index).read_bytes())
         self._reset()
         git = self._user
@@ -356,8 +357,11 @@ def _check_files(git: Path) -> None:
     for name in _WATCHED:
         with contextlib.suppress(FileNotFoundError):
             found.append((name, door.status(name)))
-    for listing in Beneath(git / "refs").walk():
-        found += [(f"refs/{listing.name(name)}", status) for name, status in listing.entries]
+    try:
+        for listing in Beneath(git / "refs").walk():
+            found += [(f"refs/{listing.name(name)}", status) for name, status in listing.entries]
+    except OSError:
+        raise ImportRefusedError(DAMAGED) from None
     for name, status in found:
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
             raise ImportRefusedError(f"the agent put a link or a pipe in the place of .git/{name}")
