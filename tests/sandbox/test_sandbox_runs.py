@@ -79,6 +79,40 @@ def test_agent_verify_hooks_and_commit_run_inside_and_the_push_outside(
     assert not (workspace.home / "hooks-of-git").exists()
 
 
+@pytest.mark.real
+def test_commit_of_the_user_during_an_iteration_stays_and_that_of_the_agent_is_named(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    require_bwrap()
+    repository(workspace)
+    tree = workspace.path
+    script = (
+        "echo agent > agent.txt; git add agent.txt; git commit -qm agent; echo up > up\n"
+        "until test -e go; do sleep 0.1; done"
+    )
+    agent = workspace.agent(f"cat > prompt; if ! test -e up; then\n{script}\nfi")
+    workspace.config(PROCEDURE)
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "start", "--no-verify")
+    args = ("work", "--ai-cmd", agent, "-n", "2", "--sandbox", "bwrap")
+    running = nursery.start(workspace, *args)
+    wait_for(tree / "up")
+    (tree / "user.txt").write_text("user\n")
+    git(tree, "add", "user.txt")
+    git(tree, "commit", "-qm", "user", "--no-verify")
+    (tree / "go").touch()
+    done = running.finish(60)
+    assert git(tree, "log", "--format=%s", "main").splitlines() == ["user", "start"]
+    (kept,) = git(
+        tree, "for-each-ref", "--format=%(refname:short)", "refs/heads/rooda-kept/*"
+    ).splitlines()
+    assert git(tree, "log", "--format=%s", kept).splitlines() == ["agent", "start"]
+    assert (tree / "agent.txt").read_text() == "agent\n"
+    assert "Kept as they are: commits of the agent" in done.err
+    assert kept in done.err
+    assert kept in (tree / "prompt").read_text(), "the next prompt says so"
+
+
 @pytest.mark.real(rows=1)
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_signal_to_rooda_leaves_no_process_in_the_sandbox(

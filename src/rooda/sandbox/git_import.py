@@ -23,7 +23,7 @@ from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.tools import Tools
 
 MOST_BYTES = 2 * 1024**3  # of new objects, packed, after one program
-_MOST_WORDS = 512 * 1024**2  # bytes of names: an index with millions of files
+_MOST_WORDS = 128 * 1024**2  # bytes of names: an index with more than a million files
 _MOST_REFS = 1000  # branches and tags that one program makes or moves
 _FEW_OBJECTS = 100  # git itself keeps so few of a fetch as loose files
 _PATIENCE = 20  # tries while another program has locked the index for a moment
