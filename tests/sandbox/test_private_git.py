@@ -5,11 +5,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from rooda.sandbox.private_git import GitNotice, private_git_folder, why_shared
+from rooda.sandbox.sandbox_plan import SandboxError
 from support.gitrepo import git
 from support.sandboxes import Inside, require_bwrap
 
@@ -280,6 +282,26 @@ def test_user_s_hooks_run_and_the_agent_can_not_switch_them_off(inside: Inside) 
             wrapped = sandbox.wrap(("sh", "-c", script), inside.tree, inside.environ)
             _run(wrapped.argv, inside.tree, wrapped.environ)
     assert (inside.tree / "hooked").read_text() == "hook\n"
+
+
+FORGED = ("HEAD", "index", "logs/HEAD", "packed-refs", "config", "hooks", "info", "objects")
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_link_in_a_forged_git_folder_shows_no_file_of_the_user(inside: Inside, name: str) -> None:
+    """An archive can bring such a folder."""
+    place, secret = inside.tree / ".git" / name, inside.home / "secret"
+    if place.is_dir():
+        place.rename(secret)
+        (secret / "key").write_text("4711")
+    else:
+        secret.write_text("4711")
+        place.unlink(missing_ok=True)
+    place.symlink_to(secret)
+    with suppress(SandboxError):
+        assert "4711" not in inside.sh(
+            "cat .git/*; cat .git/*/*; ls -R .git | grep key && echo 4711"
+        )
 
 
 KINDS = {

@@ -292,14 +292,13 @@ class _Bounded:
             self._take(data)
 
 
-def copy_refs(state: GitState, folder: Path) -> None:
-    """Write the refs of the user into a new git folder."""
-    packed = {**state.refs, **state.others}
-    names = sorted(packed.keys() - state.symbolic.keys())
-    (folder / "packed-refs").write_text("".join(f"{packed[one]} {one}\n" for one in names))
+def files_of_refs(state: GitState) -> Iterator[tuple[str, str]]:
+    """Yield the files of a git folder that has these refs, and their texts."""
+    commits = {**state.refs, **state.others}
+    names = sorted(commits.keys() - state.symbolic.keys())
+    yield "packed-refs", "".join(f"{commits[one]} {one}\n" for one in names)
     for name, target in state.symbolic.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(f"ref: {target}\n")
+        yield name, f"ref: {target}\n"
 
 
 def _zero(object_format: str) -> str:

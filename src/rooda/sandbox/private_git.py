@@ -6,9 +6,7 @@ git has checked, on branches that the user has not moved meanwhile, and the stag
 """
 
 import contextlib
-import filecmp
 import os
-import shutil
 import stat
 from collections.abc import Iterator
 from io import BytesIO
@@ -25,7 +23,7 @@ from rooda.sandbox.git_import import (
     ImportStoppedError,
     Inside,
     Reported,
-    copy_refs,
+    files_of_refs,
     kept_names,
 )
 from rooda.sandbox.git_mounts import alternates_of, has_objects
@@ -48,6 +46,7 @@ _WATCHED = ("HEAD", "index", "packed-refs", "shallow", *_SETTINGS)
 _MOST_MARKS = 100_000
 _LARGEST = 256 * 1024  # bytes of a config file
 _NOW, _NEXT, _REFUSED = "now", "next", "refused"  # folders: in use, half made, not taken over
+_SHARED_INDEX = "sharedindex."  # parts of a split index
 _GIT, _BASE, _INDEX = "git", "base.json", "index"  # in these
 
 Marks = frozenset[tuple[object, ...]]
@@ -123,7 +122,7 @@ class PrivateGit:
         """Take over what a killed run has left, and make the folder. Raises SandboxError."""
         make_private_home(self._place)
         with contextlib.suppress(OSError, msgspec.MsgspecError):
-            text = (self._place / _NOW / _BASE).read_bytes()
+            text = Beneath(self._place).read(f"{_NOW}/{_BASE}", None)
             self._base = msgspec.json.decode(text, type=GitState)
             self._finish()
         if self._marks_have_changed():
@@ -165,13 +164,14 @@ class PrivateGit:
         if not self._is_settling:
             self.settle()
             self._renew()
-            if index and (self._user / index).exists():
-                _put(Beneath(self.folder), index, (self._user / index).read_bytes())
+            if index:
+                _delete(Beneath(self.folder), index)
+                _copy(Beneath(self._user), index, Beneath(self.folder), index)
         self._reset()
         git = self._user
         mounts.writable(self.folder, git)
-        mounts.read_only(self._repository.objects, git / _OBJECTS)
-        if tree.exists(self._repository.objects / "info"):
+        mounts.read_only(git / "objects", git / _OBJECTS)
+        if tree.exists(git / "objects/info"):
             mounts.hide(git / _OBJECTS / "info")  # it may name other objects by relative paths
         for name in _READ_ONLY:
             if tree.exists(git / name):
@@ -223,25 +223,26 @@ class PrivateGit:
             raise SandboxError(text, "Check that `git status` works here") from None
 
     def _build(self) -> None:
-        door = Beneath(self._place)
-        new = self._place / _NEXT
+        """Copy the user's files without following a link: an archive can bring a forged `.git`."""
+        door, user = Beneath(self._place), Beneath(self._user)
         _delete(door, _NEXT)
         for name in (*_EMPTY, "logs/refs"):
-            (new / _GIT / name).mkdir(parents=True)
-        shared = (one.name for one in self._user.glob("sharedindex.*"))  # of a split index
+            with door.folder(f"{_NEXT}/{_GIT}/{name}", make=True):
+                pass
+        shared = (one.name for one in user.scan() if one.name.startswith(_SHARED_INDEX))
         for name in (*_COPIED, *shared):
-            if (self._user / name).is_file():
-                shutil.copyfile(self._user / name, new / _GIT / name)
-        if (new / _GIT / "index").exists():
-            shutil.copyfile(new / _GIT / "index", new / _INDEX)
-        copy_refs(self._base, new / _GIT)
-        self._write_base(new)
+            _copy(user, name, door, f"{_NEXT}/{_GIT}/{name}")
+        _copy(user, "index", door, f"{_NEXT}/{_INDEX}")
+        for name, text in files_of_refs(self._base):
+            door.write_new(f"{_NEXT}/{_GIT}/{name}", BytesIO(text.encode()), 0o600)
+        self._write_base(_NEXT)
         _delete(door, _NOW)
-        new.rename(self._place / _NOW)
+        (self._place / _NEXT).rename(self._place / _NOW)
 
-    def _write_base(self, folder: Path) -> None:
-        (folder / "part").write_bytes(msgspec.json.encode(self._base))
-        (folder / "part").rename(folder / _BASE)
+    def _write_base(self, folder: str) -> None:
+        door = Beneath(self._place)
+        _put(door, f"{folder}/part", msgspec.json.encode(self._base))
+        (self._place / folder / "part").rename(self._place / folder / _BASE)
 
     # --- after a program
 
@@ -306,17 +307,17 @@ class PrivateGit:
     def _take_index(self, agent: bytes) -> None:
         path, copy = self._repository.index, self._place / _NOW / _INDEX
         base = self._import.index(copy)
-        is_same = path.exists() and copy.exists() and filecmp.cmp(path, copy, shallow=False)
-        self._import.take_index(path, base, agent, base if is_same else self._import.index(path))
+        self._import.take_index(path, base, agent, self._import.index(path))
 
     def _note(self, agent: GitState) -> None:
         """Note where both stand now. If that differs, the folder is made again."""
         user = self._import.user()
         is_same = (user.head, user.commit, user.refs) == (agent.head, agent.commit, agent.refs)
         self._base = user
-        with contextlib.suppress(FileNotFoundError):
-            shutil.copyfile(self._repository.index, self._place / _NOW / _INDEX)
-        self._write_base(self._place / _NOW)
+        door = Beneath(self._place)
+        _delete(door, f"{_NOW}/{_INDEX}")
+        _copy(Beneath(self._user), "index", door, f"{_NOW}/{_INDEX}")
+        self._write_base(_NOW)
         self._user_marks = _marks(self._user) if is_same else frozenset()
 
     def _refuse(self, reason: str) -> None:
@@ -381,6 +382,12 @@ def _put(door: Beneath, name: str, content: bytes) -> None:
     _delete(door, name)
     if content:
         door.write_new(name, BytesIO(content), 0o600)
+
+
+def _copy(source: Beneath, name: str, target: Beneath, new: str) -> None:
+    """Copy a regular file, if it exists."""
+    with contextlib.suppress(FileNotFoundError), source.open(name) as file:
+        target.write_new(new, file, 0o600)
 
 
 def _delete(door: Beneath, name: str) -> None:
