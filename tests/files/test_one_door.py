@@ -63,6 +63,7 @@ ELSEWHERE = {
     "workspace/user_notes.py": "notes in the record",
     # the sandbox
     "sandbox/home.py": "the private home folder, and toolchains of the user",
+    "sandbox/private_git.py": "the folder around the agent's git folder, out of its reach",
     "sandbox/mounts.py": "the target of a link, for a message",
     "sandbox/system_mounts.py": "the system's folders",
     "sandbox/tree_check.py": "a folder of the record",

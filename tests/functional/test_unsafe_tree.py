@@ -46,10 +46,8 @@ def test_changed_settings_fail_the_iteration_and_nothing_leaves_the_tree(work: G
     assert "ERROR: Nothing is committed or pushed: settings of agent CLIs" in done.err
 
     assert second["status"] == "completed"
-    (found,) = second["unsafe_tree"]
-    assert (found["finding"], found["files"]) == ("git-link", [".git/logs/HEAD"])
-    kept = work.path / found["place"] / "1-HEAD"
-    assert kept.is_symlink(), "it is in the record"
+    assert second["unsafe_tree"] == [], "the link is in the git folder of the agent"
+    assert not (work.path / ".git/logs/HEAD").is_symlink()
     assert victim.read_text() == "mine\n", "git wrote no log through the link"
     assert second["commit"] is not None
     assert work.git("rev-parse", "main", cwd=work.remote) == second["commit"]["commit"] != before
@@ -61,7 +59,27 @@ def test_changed_settings_fail_the_iteration_and_nothing_leaves_the_tree(work: G
 
 
 @pytest.mark.real
-def test_agent_that_deletes_the_repository_fails_and_the_user_reads_why(work: GitWork) -> None:
+def test_agent_that_deletes_its_git_folder_fails_and_the_user_keeps_the_repository(
+    work: GitWork,
+) -> None:
+    agent = work.agent(
+        "cat > prompt.txt; rm -rf .git 2> deleted; echo '<promise>SUCCESS</promise>'"
+    )
+    before = work.git("for-each-ref", "refs/heads", "refs/tags")
+    done = work.work(agent, "-n", "2", "--sandbox", "bwrap")
+    assert done.code == 2, done.err
+    assert work.git("for-each-ref", "refs/heads", "refs/tags") == before
+    first, second = work.record()
+    assert (first["status"], second["kind"]) == ("failed", "unsafe-tree")
+    assert "the agent has deleted or damaged its git folder" in first["reason"]
+    assert "commit them again" in (work.path / "prompt.txt").read_text()
+
+
+@pytest.mark.real
+def test_agent_that_deletes_a_shared_repository_fails_and_the_user_reads_why(
+    work: GitWork,
+) -> None:
+    work.git("config", "include.path", "absent")  # then programs work in the user's own folder
     agent = work.agent(
         "cat > prompt.txt; rm -rf .git 2> deleted; echo '<promise>SUCCESS</promise>'"
     )

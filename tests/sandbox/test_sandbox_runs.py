@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is f
 
 AGENT = """\
 cat > /dev/null
-(cat ~/.ssh/id; echo x >> .git/config; touch ../outside) 2> tried
+(cat ~/.ssh/id; echo x >> .git/hooks/x; touch ../outside) 2> tried
 echo work > made.txt
 [ -n "$SECRET$TOKEN" ] && echo "$SECRET$TOKEN" > leaked
 echo '<promise>SUCCESS</promise>'
@@ -79,6 +79,40 @@ def test_agent_verify_hooks_and_commit_run_inside_and_the_push_outside(
     assert not (workspace.home / "hooks-of-git").exists()
 
 
+@pytest.mark.real
+def test_commit_of_the_user_during_an_iteration_stays_and_that_of_the_agent_is_named(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    require_bwrap()
+    repository(workspace)
+    tree = workspace.path
+    script = (
+        "echo agent > agent.txt; git add agent.txt; git commit -qm agent; echo up > up\n"
+        "until test -e go; do sleep 0.1; done"
+    )
+    agent = workspace.agent(f"cat > prompt; if ! test -e up; then\n{script}\nfi")
+    workspace.config(PROCEDURE)
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "start", "--no-verify")
+    args = ("work", "--ai-cmd", agent, "-n", "2", "--sandbox", "bwrap")
+    running = nursery.start(workspace, *args)
+    wait_for(tree / "up")
+    (tree / "user.txt").write_text("user\n")
+    git(tree, "add", "user.txt")
+    git(tree, "commit", "-qm", "user", "--no-verify")
+    (tree / "go").touch()
+    done = running.finish(60)
+    assert git(tree, "log", "--format=%s", "main").splitlines() == ["user", "start"]
+    (kept,) = git(
+        tree, "for-each-ref", "--format=%(refname:short)", "refs/heads/rooda-kept/*"
+    ).splitlines()
+    assert git(tree, "log", "--format=%s", kept).splitlines() == ["agent", "start"]
+    assert (tree / "agent.txt").read_text() == "agent\n"
+    assert "Kept as they are: commits of the agent" in done.err
+    assert kept in done.err
+    assert kept in (tree / "prompt").read_text(), "the next prompt says so"
+
+
 @pytest.mark.real(rows=1)
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_signal_to_rooda_leaves_no_process_in_the_sandbox(
@@ -131,6 +165,14 @@ def test_dry_run_says_which_sandbox_is_on_and_what_none_means(workspace: Workspa
     assert held.code == 0
     assert "Sandbox: bwrap: the agent, verify, hooks and commits see the work tree" in held.out
     assert "without the network" in held.out
+    git(workspace.path, "init", "-q")
+    own = workspace.work("true", "--dry-run", "--sandbox", "bwrap")
+    assert "git: programs have a git folder of their own" in own.out
+    (workspace.path / ".git/modules/x").mkdir(parents=True)
+    shared = workspace.work("true", "--dry-run", "--sandbox", "bwrap")
+    assert "git: programs work in .git itself" in shared.out
+    assert "read-only: there are submodules" in shared.out
+    assert "with sandbox bwrap, programs work in .git itself" in workspace.rooda("doctor").out
 
 
 @pytest.mark.real

@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[2]
 
 
 class Jail:
-    """A sandbox that only says that a program is inside."""
+    """A sandbox that only says that a program is inside, and counts those that have ended."""
+
+    settled = 0
 
     def wrap(
         self,
@@ -26,6 +28,9 @@ class Jail:
         copy: Path | None = None,
     ) -> Wrapped:
         return Wrapped(("jail",) if copy is None else ("jail", str(copy)), tuple(argv), environ)
+
+    def settle(self, _environ: Mapping[str, str]) -> None:
+        self.settled += 1
 
 
 def test_every_command_is_in_the_sandbox_unless_its_caller_says_otherwise(tmp_path: Path) -> None:
@@ -40,11 +45,13 @@ def test_every_command_is_in_the_sandbox_unless_its_caller_says_otherwise(tmp_pa
     command = Command("check", ("true",), tmp_path, {})
     outside = Command("push", ("true",), tmp_path, {}, outside=True)
     tools.run(command)
-    tools.sandbox = Jail()
+    tools.sandbox = jail = Jail()
     tools.run(command)
     tools.stream(command, lambda _: None)
     tools.run(outside)
-    assert started == [(), ("jail",), ("jail",), ()]
+    tools.run(Command("own", ("true",), tmp_path, {}, jail=("bwrap",)))
+    assert started == [(), ("jail",), ("jail",), (), ("bwrap",)]
+    assert jail.settled == 2, "after each program in the sandbox of the run"
 
 
 def test_security_page_names_every_place_whose_commands_are_outside() -> None:

@@ -98,6 +98,7 @@ def find_sandbox(
         unused = tuple(_check_unused(values))
         return SandboxFound(None, Check(f"Sandbox: none: {NO_SANDBOX}"), unused)
     from rooda.sandbox.home import home_of  # noqa: PLC0415 - see above
+    from rooda.sandbox.private_git import about_git  # noqa: PLC0415
     from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind, SandboxPlan  # noqa: PLC0415
 
     given: Mapping[str, str | None] = values[ENV]
@@ -106,7 +107,9 @@ def find_sandbox(
         *_check_values(values, working_dir, tools),
         *_check_links(values, working_dir, work_tree(world.folder)),
     ]
-    check = Check(f"Sandbox: {kind}: {_described(values)}")
+    tree = work_tree(working_dir)
+    details = (f"git: {about_git(tree)}",) if kind == SandboxKind.BWRAP and about_git(tree) else ()
+    check = Check(f"Sandbox: {kind}: {_described(values)}", details)
     try:
         home = home_of(world.environ)
         words = _split(values[SANDBOX_COMMAND] or "")
@@ -116,7 +119,7 @@ def find_sandbox(
         return SandboxFound(None, check, tuple(problems))
     plan = SandboxPlan(
         kind=SandboxKind(kind),
-        tree=work_tree(working_dir),
+        tree=tree,
         folders=(working_dir, *folders),
         home=home,
         state=state,

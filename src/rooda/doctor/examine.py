@@ -80,7 +80,7 @@ def examine(
             machine_checks.check_lock(world.folder),
             machine_checks.check_free_space(world.folder, context.values[MIN_FREE_DISK]),
             *machine_checks.check_permissions(context.values, context.working_dir, world),
-            *check_sandbox(context.values, context.tools),
+            *check_sandbox(context.values, context.tools, context.working_dir),
             *check_notifications(context.values, context.tools, world.environ),
             *machine_checks.check_config(found.layers, found.problems),
         ),

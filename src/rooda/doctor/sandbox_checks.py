@@ -1,15 +1,18 @@
 """Checks whether a sandbox works on this machine, and says what it means to have none."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from rooda.config.resolve import Values
 from rooda.config.sandbox_checks import NO_SANDBOX
 from rooda.config.settings import SANDBOX_COMMAND, SANDBOX_KIND
 from rooda.doctor.findings import Finding, Mark
 from rooda.process.libc import has_socket_scopes
+from rooda.sandbox.private_git import about_git
 from rooda.sandbox.probe import try_bwrap
 from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind
 from rooda.workspace.tools import Tools
+from rooda.workspace.work_tree import work_tree
 
 _NO_SCOPES = (
     "this kernel (older than Linux 6.12) can't hide abstract unix sockets: programs in the sandbox "
@@ -17,7 +20,7 @@ _NO_SCOPES = (
 )
 
 
-def check_sandbox(values: Values, tools: Tools) -> Iterator[Finding]:
+def check_sandbox(values: Values, tools: Tools, working_dir: Path) -> Iterator[Finding]:
     """Check the sandbox that the settings choose, and whether bubblewrap works here."""
     kind = values[SANDBOX_KIND]
     if kind == SandboxKind.NONE:
@@ -32,6 +35,8 @@ def check_sandbox(values: Values, tools: Tools) -> Iterator[Finding]:
         return
     state = "is on" if is_chosen else "would work here"
     yield Finding("bwrap", Mark.OK, f"sandbox bwrap {state}: {path}")
+    if words := about_git(work_tree(working_dir)):
+        yield Finding("git folder", Mark.OK, f"with sandbox bwrap, {words}")
     if not has_socket_scopes():
         advice = "Use a newer kernel, or sandbox.network: false"
         yield Finding("sockets", Mark.WARNING if is_chosen else Mark.OK, _NO_SCOPES, advice)

@@ -33,4 +33,9 @@ def check_tree_of(plan: Plan, sandbox: "Sandbox | None", pin: "Pin | None") -> "
 
     protects_git = sandbox.plan.kind is SandboxKind.BWRAP
     where = (plan.state, plan.working_dir, plan.tools, pin)
-    return TreeCheck.of(*where, protects_git=protects_git, writable=lambda: sandbox.writable)
+    return TreeCheck.of(
+        *where,
+        protects_git=protects_git,
+        writable=lambda: sandbox.writable,
+        private_git=sandbox.private_git,
+    )

@@ -259,7 +259,10 @@ class _AgentRun:
             ),
             jail=started.jail,
         )
-        return self._services.execute(request, interrupts, self._hear)
+        result = self._services.execute(request, interrupts, self._hear)
+        if self._services.sandbox is not None:
+            self._services.sandbox.settle(started.environ)
+        return result
 
     def _as_started(self) -> Wrapped:
         """Return the command line of the agent, in the sandbox if the run has one."""

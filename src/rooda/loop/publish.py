@@ -182,7 +182,7 @@ class Publisher:
         """Return why nothing can be committed in this state of the repository."""
         if trouble := pin.trouble():
             return Refusal(f"the repository changed: {trouble}", self._repair(pin))
-        if (reason := unfinished(pin.git_dir)) is not None:
+        if reason := unfinished(pin.git_dir) or self._unfinished_inside():
             return Refusal(reason, FINISH_IT)
         if not self._git.ask("symbolic-ref", "-q", "HEAD"):
             return Refusal(
@@ -190,6 +190,10 @@ class Publisher:
                 "Switch to a branch: git switch -c NAME",
             )
         return None
+
+    def _unfinished_inside(self) -> str:
+        sandbox = self._services.sandbox
+        return "" if sandbox is None else sandbox.unfinished_git
 
     def _repair(self, pin: Pin) -> str:
         """Return the advice about a repository that changed during the run."""

@@ -17,11 +17,24 @@ _TOLD = {
     Action.REMOVED: "rooda removed these after the last iteration",
     Action.CLEARED: "rooda took the set-uid and set-gid bits of these files away",
     Action.EXCLUDED: "rooda commits nothing of these folders",
+    Action.KEPT: "rooda did not take these over",
     Action.REFUSED: "rooda committed and pushed nothing, because these must not change",
 }
 
 _LOST = "The repository is damaged: git no longer has the commits of these"
 _BRING_BACK = "Bring them back if you can, for example from a remote. Delete nothing in `.git`."
+# What the next prompt says about the agent's git folder.
+_OF_GIT = {
+    Finding.KEPT_COMMITS: (
+        "The user changed the branch while you worked on it, so your commits are not on it. They "
+        "are on these branches"
+    ),
+    Finding.UNFINISHED: "Finish or abort this in git: until then your commits stay where they are",
+    Finding.REFUSED_COMMITS: (
+        "rooda could not take your commits over, so it made `.git` again without them. The files "
+        "are still there: commit them again. The reason, and the old folder"
+    ),
+}
 
 
 def report_hard_links(services: Services) -> None:
@@ -62,6 +75,8 @@ def _refusal(event: UnsafeTree) -> str:
     names = f": {event.names}" if event.names else ""
     if event.finding is Finding.LOST_COMMITS:
         return f"the repository is damaged, because commits are missing{names}"
+    if event.finding is Finding.REFUSED_COMMITS:
+        return f"rooda could not take over the agent's commits{names}"
     return f"the work tree has {event.finding.what} that are new or changed{names}"
 
 
@@ -70,5 +85,7 @@ def _words(event: UnsafeTree) -> str:
     names = f":\n\n{indented(event.names)}\n\n" if event.names else ". "
     if event.finding is Finding.LOST_COMMITS:
         return f"{_LOST}{names}{_BRING_BACK}"
+    if event.finding in _OF_GIT:
+        return f"{_OF_GIT[event.finding]}{names}"
     why = f"They are {event.finding.what}, and {event.finding.danger}."
     return f"{_TOLD[event.action]}{names}{why} Do without them."

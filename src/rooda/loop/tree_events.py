@@ -8,6 +8,7 @@ _DONE = {
     Action.REMOVED: "Removed from the work tree",
     Action.CLEARED: "Took away the set-uid and set-gid bits",
     Action.EXCLUDED: "Left out of everything that rooda does with git",
+    Action.KEPT: "Kept as they are",
     Action.REFUSED: "Nothing is committed or pushed",
 }
 
@@ -19,7 +20,7 @@ class UnsafeTree(Event, frozen=True):
     raised = (LogLevel.ERROR, "the iteration fails: nothing is committed or pushed")
     iteration: int  # the number of the iteration
     finding: Finding  # the kind of thing that rooda found
-    action: Action  # what rooda did: `removed`, `cleared`, `excluded` or `refused`
+    action: Action  # what rooda did: `removed`, `cleared`, `excluded`, `kept` or `refused`
     files: tuple[str, ...]  # their names, at most 100
     total: int  # the number of the files
     place: str = ""  # the folder with what was removed, relative to the workspace

@@ -14,7 +14,7 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
@@ -137,7 +137,7 @@ class GitMounts:
                 tree.protect(pointer)
         self._protect_settings(tree)
         for place in self._alternates():
-            if not place.is_relative_to(tree.top) and _has_objects(place):
+            if not place.is_relative_to(tree.top) and has_objects(place):
                 mounts.read_only(place)
 
     def _show_linked(self, mounts: Mounts) -> None:
@@ -207,21 +207,25 @@ class GitMounts:
                 yield Path(os.path.normpath(worktree)) / ".git"
 
     def _alternates(self) -> list[Path]:
-        """Return the folders of objects that the repositories borrow from."""
-        found: list[Path] = []
         folders = [self._common, *self._own_folders()]
-        waiting = [(folder / "objects", 0) for folder in folders]
-        while waiting:
-            objects, depth = waiting.pop()
-            for line in _read(objects, "info/alternates").splitlines():
-                text = os.fsdecode(line).strip()
-                if not text or text.startswith("#"):
-                    continue
-                place = Path(os.path.realpath(objects / text))
-                if place not in found and depth < _DEEPEST:
-                    found.append(place)
-                    waiting.append((place, depth + 1))
-        return found
+        return alternates_of(folder / "objects" for folder in folders)
+
+
+def alternates_of(folders: Iterable[Path]) -> list[Path]:
+    """Return the folders of objects that repositories borrow from; `folders` are their own."""
+    found: list[Path] = []
+    waiting = [(objects, 0) for objects in folders]
+    while waiting:
+        objects, depth = waiting.pop()
+        for line in _read(objects, "info/alternates").splitlines():
+            text = os.fsdecode(line).strip()
+            if not text or text.startswith("#"):
+                continue
+            place = Path(os.path.realpath(objects / text))
+            if place not in found and depth < _DEEPEST:
+                found.append(place)
+                waiting.append((place, depth + 1))
+    return found
 
 
 def _worktree_of(git: Path) -> Path | None:
@@ -230,7 +234,7 @@ def _worktree_of(git: Path) -> Path | None:
     return None if match is None else git / match[1].strip('"')
 
 
-def _has_objects(folder: Path) -> bool:
+def has_objects(folder: Path) -> bool:
     """Return whether a folder is the one in which a repository keeps its objects."""
     return folder.name == "objects" and all(map(is_folder, (folder / "pack", folder / "info")))
 

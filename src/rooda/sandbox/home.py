@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from rooda.sandbox.mounts import Mounts
-from rooda.sandbox.sandbox_plan import HOME, SandboxError
+from rooda.sandbox.sandbox_plan import SandboxError
 from rooda.text.paths import file_mode
 from rooda.workspace.state_folder import StateFolder, make_folders
 from rooda.workspace.state_home import VARIABLE
@@ -36,22 +36,22 @@ def home_of(environ: Mapping[str, str]) -> Path:
     return home
 
 
-def make_private_home(state: StateFolder) -> None:
-    """Make the folder, for the user alone. Raises SandboxError.
+def make_private(state: StateFolder, name: str) -> None:
+    """Make a folder of the sandbox in the state folder, for the user alone. Raises SandboxError.
 
     The state folder around it is private too: a program inside can change the permissions of the
     folder itself.
     """
-    place = state / HOME
+    place = state / name
     try:
-        make_folders(state, HOME)
+        make_folders(state, name)
         found = place.lstat()
         is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
         if is_own:
             place.chmod(0o700)
     except OSError as error:
         raise SandboxError(
-            f"the private home folder of the sandbox can't be made: {place}: {error.strerror}",
+            f"the folder of the sandbox can't be made: {place}: {error.strerror}",
             f"Set {VARIABLE} to a folder that you can write to",
         ) from None
     if not is_own:

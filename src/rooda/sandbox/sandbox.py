@@ -2,41 +2,45 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from rooda.agents.agent_program import own_words
 from rooda.agents.containment import CERTIFICATE_VARIABLES, SandboxNeeds
 from rooda.files.sight import Sight, leads_out
+from rooda.process.exits import Exit
 from rooda.process.request import Wrapped
 from rooda.sandbox.checks import check_plan
 from rooda.sandbox.environment import inside, of_loader, with_git_settings
 from rooda.sandbox.git_mounts import GitMounts
 from rooda.sandbox.home import (
-    make_private_home,
+    make_private,
     places_of_program,
     show_certificates,
     show_toolchains,
 )
 from rooda.sandbox.home_places import clear_places, forget_place
 from rooda.sandbox.mounts import Mounts, ProtectedMounts
+from rooda.sandbox.private_git import PrivateGit, why_shared
 from rooda.sandbox.probe import OPTIONS, find_bwrap, try_out
-from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind, SandboxPlan
+from rooda.sandbox.sandbox_plan import HOME, SandboxError, SandboxKind, SandboxPlan
 from rooda.sandbox.system_mounts import is_shown, show_system
 from rooda.sandbox.tree_findings import CLI_SETTINGS, CONFIG_PATHS
 from rooda.sandbox.user_git_settings import UserGitSettings
 from rooda.text.paths import file_mode
 from rooda.text.templates import fill
 from rooda.workspace.fleet_state import fleet_state, take_over_database
-from rooda.workspace.git import GitError
+from rooda.workspace.git import GitError, unattended
 from rooda.workspace.interpreter import interpreter_of
 from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.state_home import VARIABLE
+from rooda.workspace.tools import Command
 
 __all__ = ["Sandbox", "SandboxError", "Wrapped"]
 
 # Files of rooda, ralph and the agent CLIs that name programs. In every folder up to the top.
+_PATIENCE = 300.0  # seconds for the packing of large commits
 PROTECTED = (*(path.removeprefix("/") for path in CONFIG_PATHS), *sorted(CLI_SETTINGS))
 
 
@@ -47,6 +51,7 @@ class Sandbox:
         self.plan = plan
         self.home = plan.private_home
         self._git = None if repository is None else GitMounts(repository)
+        self.private_git = self._private_git(repository)
         self.writable = [*plan.real_writable]  # folders and files, without the work tree
         self._settings = UserGitSettings.read(plan.tree, plan.home, plan.tools)
 
@@ -65,7 +70,9 @@ class Sandbox:
             raise SandboxError(text, "Check that `git status` works here, or move it away")
         sandbox = cls(plan, repository)
         sandbox._secure_old_fleet()
-        make_private_home(plan.state)
+        make_private(plan.state, HOME)
+        if sandbox.private_git is not None:
+            sandbox.private_git.prepare()
         if plan.kind is SandboxKind.BWRAP:
             try:
                 program = (plan.tools.program("true"),)
@@ -93,8 +100,52 @@ class Sandbox:
                 f"Set {VARIABLE} to a folder of yours on a local disk",
             ) from None
 
+    def _private_git(self, repository: Repository | None) -> PrivateGit | None:
+        """Return the agent's git folder; None if it works in the user's own one."""
+        is_bwrap = self.plan.kind is SandboxKind.BWRAP
+        if repository is None or not is_bwrap or why_shared(repository.top):
+            return None
+        if repository.git_dir != repository.top / ".git":
+            return None
+        return PrivateGit(repository, self.plan.state, self.plan.tools, self._run_inside)
+
+    def _run_inside(
+        self, argv: Sequence[str], take: Callable[[bytes], object], given: bytes = b""
+    ) -> tuple[Exit, bytes]:
+        tools, tree = self.plan.tools, self.plan.tree
+        wrapped = self.wrap(argv, tree, unattended(tools))
+        command = Command(
+            what="",
+            argv=wrapped.program,
+            cwd=tree,
+            environ=wrapped.environ,
+            timeout=_PATIENCE,
+            stdin=given,
+            closing=True,
+            jail=wrapped.jail,
+        )
+        return tools.stream(command, take)
+
+    def settle(self, environ: Mapping[str, str]) -> None:
+        """Take over what a program with these variables has done with git."""
+        if self.private_git is not None:
+            self.private_git.settle(self._other_index(environ))
+
+    @property
+    def unfinished_git(self) -> str:
+        """Which operation of git the agent has left unfinished in its own folder, in words."""
+        return "" if self.private_git is None else self.private_git.unfinished
+
+    def _other_index(self, environ: Mapping[str, str]) -> str:
+        """Return the index that a command of rooda uses instead of the usual one, by its name."""
+        path = Path(environ.get("GIT_INDEX_FILE", ""))
+        is_other = path.parent == self.plan.tree / ".git"
+        return path.name if is_other else ""
+
     def close(self) -> None:
         """Delete what only the sandbox needs; the private HOME stays."""
+        if self.private_git is not None:
+            self.private_git.close()
         if self._git is not None:
             self._git.tidy()
 
@@ -154,7 +205,7 @@ class Sandbox:
         for path in plan.writable:
             mounts.writable(path)
         if copy is None:
-            self._show_tree(mounts)
+            self._show_tree(mounts, self._other_index(environ))
         else:
             mounts.writable(Path(os.path.realpath(copy)))
         clear_places(self.home, plan.home, mounts.shown)
@@ -228,11 +279,13 @@ class Sandbox:
         except (OSError, ValueError):  # words that are no path
             return False
 
-    def _show_tree(self, mounts: Mounts) -> None:
+    def _show_tree(self, mounts: Mounts, index: str) -> None:
         plan = self.plan
         mounts.writable(plan.tree)
         tree = ProtectedMounts(plan.tree, mounts)
-        if self._git is not None:
+        if self.private_git is not None:
+            self.private_git.show(mounts, tree, index)
+        elif self._git is not None:
             self._git.show(mounts, tree)
         for folder in self.own_folders:
             for name in PROTECTED:

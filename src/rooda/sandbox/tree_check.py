@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from rooda.files.beneath import FOLDER, Above, Beneath, set_mode
 from rooda.sandbox.lost_commits import LostCommits
+from rooda.sandbox.private_git import GitNotice, PrivateGit
 from rooda.sandbox.tree_findings import Action, Finding, Found, compare
 from rooda.sandbox.tree_walk import Places, look, worktrees_of
 from rooda.workspace.git import Git, GitError
@@ -49,11 +50,13 @@ class TreeCheck:
         is_over: Callable[[], bool] = lambda: False,
         commits: LostCommits | None = None,
         writable: Callable[[], Iterable[Path]] = tuple,
+        private_git: PrivateGit | None = None,
     ) -> None:
         """Remember the tree as it is now. Everything that differs later is a finding.
 
         `writable` returns the other folders and files that a program in the sandbox can change.
         """
+        self._private_git = private_git
         self._commits = commits
         self._state = state
         self._places = places
@@ -80,26 +83,29 @@ class TreeCheck:
         *,
         protects_git: bool,
         writable: Callable[[], Iterable[Path]] = tuple,
+        private_git: PrivateGit | None = None,
     ) -> "TreeCheck":
         """Return the checks for a run in a folder.
 
-        `protects_git`: the sandbox lets no program change the settings and hooks of git.
+        `protects_git`: the sandbox lets no program change the settings and hooks of git. With a
+        `private_git`, no program inside reaches the user's git folder at all.
         `writable`: as above.
         """
         top = pin.top if pin is not None else work_tree(folder)
         places = Places(str(top), writes_git_settings=not protects_git)
         commits = None
         if pin is not None:
-            commits = LostCommits(pin, tools)
+            commits = None if private_git is not None else LostCommits(pin, tools)
             git_folder, shared = str(pin.git_dir), str(pin.common)
             places = Places(
                 top=str(top),
                 git_folder=git_folder,
                 shared=shared if shared != git_folder else "",
                 hooks=tuple(_hook_folders(top, tools)),
+                has_private_git=private_git is not None,
                 writes_git_settings=not protects_git,
             )
-        return cls(state, places, lambda: tools.is_over, commits, writable)
+        return cls(state, places, lambda: tools.is_over, commits, writable, private_git)
 
     def run(self, place: str) -> list[Handled]:
         """Look at the tree, act on what is new, and return that.
@@ -116,6 +122,8 @@ class TreeCheck:
         if self._commits is not None and (lost := self._commits.names()):
             handled.append(Handled(Finding.LOST_COMMITS, Action.REFUSED, lost))
         self._close_again(after.closed)
+        if self._private_git is not None:
+            handled += map(_of_git, self._private_git.take_notices())
         return handled
 
     def _close_again(self, folders: Mapping[str, int]) -> None:
@@ -135,8 +143,8 @@ class TreeCheck:
                 new = [path for path in found.paths if path not in self._told]
                 self._told.update(new)
                 return [self._handled(found, Action.EXCLUDED, new)] if new else []
-            case Action.REFUSED:
-                return [self._handled(found, Action.REFUSED, found.paths)]
+            case Action.REFUSED | Action.KEPT:
+                return [self._handled(found, found.action, found.paths)]
 
     def _remove(self, found: Found, place: str) -> list[Handled]:
         return self._settle(found, lambda path: self._move(path, place), f"{self._state}/{place}")
@@ -185,6 +193,15 @@ class TreeCheck:
     def _name(self, path: str) -> str:
         """Return the name of a path, relative to the top if it is below it."""
         return path.removeprefix(f"{self._places.top}/")
+
+
+def _of_git(notice: GitNotice) -> Handled:
+    if notice.refused:
+        names = (notice.refused, notice.folder)
+        return Handled(Finding.REFUSED_COMMITS, Action.REFUSED, names)
+    if notice.unfinished:
+        return Handled(Finding.UNFINISHED, Action.KEPT, (notice.unfinished,))
+    return Handled(Finding.KEPT_COMMITS, Action.KEPT, notice.kept)
 
 
 def _hook_folders(top: Path, tools: Tools) -> Iterator[str]:

@@ -30,6 +30,7 @@ class Action(StrEnum):
     REMOVED = "removed"  # moved into the record of the iteration
     CLEARED = "cleared"  # the file stays, without its set-uid and set-gid bits
     EXCLUDED = "excluded"  # it stays, and rooda's git does not enter it
+    KEPT = "kept"  # nothing is lost, and nothing of the user has changed
     REFUSED = "refused"  # it stays; the iteration fails, and nothing is committed or pushed
 
 
@@ -46,6 +47,9 @@ class Finding(StrEnum):
     CLI_SETTINGS = "cli-settings"
     CONFIG = "config"
     LOST_COMMITS = "lost-commits"
+    KEPT_COMMITS = "kept-commits"
+    UNFINISHED = "unfinished"
+    REFUSED_COMMITS = "refused-commits"
     UNREADABLE = "unreadable"
     TOO_LARGE = "too-large"
 
@@ -74,6 +78,18 @@ _WORDS: Mapping[Finding, tuple[str, str]] = {
     Finding.CLI_SETTINGS: ("settings of agent CLIs", "a CLI would run programs that they name"),
     Finding.CONFIG: ("config files of rooda or ralph", "the next run would obey them"),
     Finding.LOST_COMMITS: ("missing commits", "the repository is damaged"),
+    Finding.KEPT_COMMITS: (
+        "commits of the agent, under names of their own",
+        "the branches that it worked on have changed meanwhile",
+    ),
+    Finding.UNFINISHED: (
+        "the branch and the index",
+        "they change when the agent has finished what it began",
+    ),
+    Finding.REFUSED_COMMITS: (
+        "commits of the agent",
+        "rooda could not take them over from its git folder",
+    ),
     Finding.UNREADABLE: ("folders that rooda can't read", "rooda could not check what is in them"),
     Finding.TOO_LARGE: ("a tree with too many files", "rooda could not check all of them"),
 }

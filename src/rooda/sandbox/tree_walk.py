@@ -45,6 +45,7 @@ class Places(Struct, frozen=True):
     git_folder: str = ""
     shared: str = ""  # the git folder that it shares with other work trees, if it is another
     hooks: tuple[str, ...] = ()  # folders of the work tree with hooks (core.hooksPath)
+    has_private_git: bool = False  # no program inside reaches `git_folder`
     writes_git_settings: bool = False  # the sandbox does not protect them: compare them
 
 
@@ -108,7 +109,8 @@ def look(
     found, clock = _Facts(), _Clock(is_over)
     is_whole = True
     try:
-        for folder in filter(None, (places.git_folder, places.shared)):
+        folders = () if places.has_private_git else (places.git_folder, places.shared)
+        for folder in filter(None, folders):
             _walk_git(folder, found, clock, worktrees)
             if places.writes_git_settings:
                 _note_git_settings(folder, found)

@@ -142,7 +142,7 @@ class Git:
         for key, value in {**_QUIET, **(settings or {})}.items():
             self._options += ["-c", f"{key}={value}"]
 
-    def __call__(self, *arguments: str, given: bytes = b"", umask: int = PRIVATE) -> bytes:
+    def __call__(self, *arguments: str, given: bytes | Path = b"", umask: int = PRIVATE) -> bytes:
         """Return what git prints. Raises GitError with git's message, or why git did not run."""
         code, printed, errors = self._run(arguments, given, umask)
         if code != 0:
@@ -193,7 +193,7 @@ class Git:
         return () if self._tools.sandbox is None else OUTSIDE_OF_SANDBOX
 
     def _run(
-        self, arguments: tuple[str, ...], given: bytes, umask: int
+        self, arguments: tuple[str, ...], given: bytes | Path, umask: int
     ) -> tuple[int, bytes, bytes]:
         """Return the exit code, standard output, and the end of standard error."""
         printed: list[bytes] = []
@@ -203,7 +203,7 @@ class Git:
     def _stream(
         self,
         arguments: tuple[str, ...],
-        given: bytes,
+        given: bytes | Path,
         umask: int,
         take: Callable[[bytes], object],
     ) -> tuple[int, bytes]:

@@ -61,7 +61,8 @@ class Command(Struct, frozen=True):
     that came before it started); an `ending` one, which is the last of the run, for a few seconds.
     With `streams`, listeners hear its output while it runs. It runs in the sandbox of the run, if
     there is one, with the work tree or with a `copy` of it, unless the caller says `outside`. Few
-    callers do: docs/reference/security.md names them. `jail` starts a sandbox of its own.
+    callers do: docs/reference/security.md names them. `jail` starts a sandbox of its own. A large
+    `stdin` can be a file, which no agent can write.
     """
 
     what: str
@@ -69,7 +70,7 @@ class Command(Struct, frozen=True):
     cwd: Path
     environ: Mapping[str, str]
     timeout: float | None = None
-    stdin: bytes = b""
+    stdin: bytes | Path = b""
     kill_grace: float = 5.0
     closing: bool = False
     umask: int = -1
@@ -94,6 +95,9 @@ class Container(Protocol):
         copy: Path | None = None,
     ) -> Wrapped:
         """Return what starts a program inside; a `copy` replaces the work tree. Raises OSError."""
+
+    def settle(self, environ: Mapping[str, str], /) -> None:
+        """Take over what a program inside, with these variables, has done with git."""
 
 
 class Finished(Struct, frozen=True):
@@ -254,6 +258,8 @@ class Tools:
                 result = self._execute(request, interrupts, listen)
         except OSError as error:  # no room for a temporary file, or no sandbox
             return NotStarted(error.strerror or str(error), error.errno or 0)
+        if self.sandbox is not None and self._is_contained(command):
+            self.sandbox.settle(command.environ)
         is_over = isinstance(result.exit, TimedOut) and result.exit.clock == _SIGNAL_CLOCK
         if is_over and not command.ending:
             return replace(result, exit=Interrupted(interrupts.received[0]))
@@ -261,10 +267,13 @@ class Tools:
 
     def _as_started(self, command: Command) -> Wrapped:
         """Return the words and variables with which a command is started."""
-        if self.sandbox is not None and not command.outside:
+        if self.sandbox is not None and self._is_contained(command):
             words = command.argv, command.cwd, command.environ
             return self.sandbox.wrap(*words, copy=command.copy)
         return Wrapped(command.jail, command.argv, command.environ)
+
+    def _is_contained(self, command: Command) -> bool:
+        return self.sandbox is not None and not (command.outside or command.jail)
 
     def _left_after_a_signal(self, command: Command) -> float:
         """Return how many seconds a closing command gets after a signal; 0: do not start it."""
@@ -327,8 +336,12 @@ def _never_started(number: int) -> ProcessResult:
 
 
 @contextlib.contextmanager
-def _standard_input(content: bytes) -> Iterator[IO[bytes]]:
+def _standard_input(content: bytes | Path) -> Iterator[IO[bytes]]:
     """A file with this content: in memory where the system can do that."""
+    if isinstance(content, Path):
+        with content.open("rb") as given:
+            yield given
+        return
     if not content:
         with Path(os.devnull).open("rb") as nothing:
             yield nothing
