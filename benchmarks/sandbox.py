@@ -65,7 +65,7 @@ def measure(folder: Path) -> bool:
 def _measure_commit(folder: Path) -> bool:
     """Measure a commit in the agent's own git folder, against one in the user's folder."""
     own, shared = (_repository(folder / name) for name in ("own", "shared"))
-    subprocess.run(["git", "config", "include.path", "none"], cwd=shared, check=True)
+    subprocess.run(["git", "config", "include.path", os.devnull], cwd=shared, check=True)
     home = folder / "home"
     environ = {**os.environ, "HOME": str(home)}
     with ExitStack() as closing:

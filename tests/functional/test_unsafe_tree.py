@@ -79,7 +79,7 @@ def test_agent_that_deletes_its_git_folder_fails_and_the_user_keeps_the_reposito
 def test_agent_that_deletes_a_shared_repository_fails_and_the_user_reads_why(
     work: GitWork,
 ) -> None:
-    work.git("config", "include.path", "absent")  # then programs work in the user's own folder
+    work.git("config", "include.path", os.devnull)  # then programs work in the user's own folder
     agent = work.agent(
         "cat > prompt.txt; rm -rf .git 2> deleted; echo '<promise>SUCCESS</promise>'"
     )

@@ -88,7 +88,7 @@ def test_credentials_of_a_cli_are_writable_and_its_settings_read_only(inside: In
 
 def test_git_commits_inside_but_what_git_executes_is_read_only(inside: Inside) -> None:
     tree = inside.tree
-    git(tree, "config", "include.path", "absent")  # then programs work in the user's own folder
+    git(tree, "config", "include.path", os.devnull)  # then programs work in the user's own folder
     (tree / ".claude").mkdir()
     (tree / "rooda-config.yml").write_text("loop: {}\n")
     said = inside.sh(
