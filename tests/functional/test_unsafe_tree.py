@@ -1,5 +1,6 @@
 """What programs in the sandbox leave behind does not act outside: it is removed, or refused."""
 
+import os
 import shutil
 from collections.abc import Iterator
 
