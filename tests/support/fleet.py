@@ -95,7 +95,9 @@ class Fleet:
 
     def records(self, *words: str, given: str = "") -> str:
         """Run git in the repository that has the records of runs; return what it prints."""
-        return self.git(*([f"--git-dir={self.fence}"] if self.fence else []), *words, given=given)
+        user = ("-c", "user.name=Test User", "-c", "user.email=test@example.com")
+        place = [f"--git-dir={self.fence}"] if self.fence else []
+        return self.git(*user, *place, *words, given=given)
 
     def open_slot(self, **more: str) -> Slot:
         """Return slot 1, held by this process."""
