@@ -57,12 +57,6 @@ def refs_of(folder: Path) -> list[str]:
     return git(folder, "for-each-ref", "--format=%(refname)").splitlines()
 
 
-def state_of(user: Workspace) -> Path:
-    """Return the state folder of the user's fleet."""
-    (fence,) = (user.home / ".local/state/rooda/trees").glob("*/fence.git")
-    return fence.parent
-
-
 WITHOUT_EXTRA = """\
 import sys
 sys.modules["dbos"] = sys.modules["sqlalchemy"] = None
@@ -177,7 +171,7 @@ def test_a_run_is_added_shown_stopped_and_forgotten(user: Workspace) -> None:
     assert user.rooda("fleet", "stop", "--all", "--now").code == 0
     assert user.rooda("fleet", "forget", "auth").out == "auth is forgotten.\n"
     assert refs_of(user.path) == ["refs/heads/main"]
-    assert refs_of(state_of(user) / "fence.git") == ["refs/rooda/fleet/the-api"]
+    assert refs_of(user.state / "fence.git") == ["refs/rooda/fleet/the-api"]
 
 
 @pytest.mark.long
@@ -185,7 +179,7 @@ def test_run_comes_back_from_git_after_the_user_agreed_to_its_command(user: Work
     user.config("loop: {ai_cmd: agent}\n")
     words = ["-n", "7", "--finish", "pr"]
     assert user.rooda("fleet", "add", "TASKS.md", *words).code == 0
-    for file in state_of(user).glob("fleet.sqlite*"):
+    for file in user.state.glob("fleet.sqlite*"):
         file.unlink()
     refused = user.rooda("fleet", "adopt")
     assert (refused.code, refused.out) == (1, "")
@@ -203,7 +197,7 @@ def test_run_comes_back_from_git_after_the_user_agreed_to_its_command(user: Work
 def test_fleet_of_version_0_1_is_taken_over_with_one_line(user: Workspace) -> None:
     """As version 0.1 left it: the database in the git folder, the records in the user's refs."""
     assert user.rooda("fleet", "add", "TASKS.md", "--ai-cmd", agent_of(user)).code == 0
-    state, git_dir = state_of(user), user.path / ".git"
+    state, git_dir = user.state, user.path / ".git"
     refs = refs_of(state / "fence.git")
     git(user.path, "fetch", "-q", str(state / "fence.git"), "refs/rooda/*:refs/rooda/*")
     (git_dir / "rooda").mkdir()
@@ -228,7 +222,7 @@ def test_fleet_of_version_0_1_is_taken_over_with_one_line(user: Workspace) -> No
 @pytest.mark.long
 def test_forged_database_is_one_clear_error(user: Workspace) -> None:
     assert user.rooda("fleet", "add", "TASKS.md", "--ai-cmd", agent_of(user)).code == 0
-    with contextlib.closing(sqlite3.connect(state_of(user) / "fleet.sqlite")) as connection:
+    with contextlib.closing(sqlite3.connect(user.state / "fleet.sqlite")) as connection:
         connection.execute("UPDATE rooda_batches SET data = ?", ['{"name": 5}'])
         connection.commit()
     user.write("MORE.md", "## More\n\nWrite it.\n")

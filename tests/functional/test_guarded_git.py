@@ -319,7 +319,7 @@ def test_an_undo_can_itself_be_undone_and_old_ones_are_deleted(work: GitWork) ->
     first = undo_command(work.rooda("restore", "0"))
     second = undo_command(work.rooda(*first))
     assert (work.path / "one").exists()
-    os.utime(work.path / ".rooda/git/refs/rooda/undo/u1", (10**9, 10**9))
+    os.utime(work.state / "git/refs/rooda/undo/u1", (10**9, 10**9))
     third = undo_command(work.rooda(*second))
     assert not (work.path / "one").exists()
     words = ("for-each-ref", "--format=%(refname:lstrip=3)", "refs/rooda/undo")

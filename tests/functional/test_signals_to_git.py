@@ -45,7 +45,7 @@ def answer(work: GitWork, running: Running, git: StandInGit) -> tuple[Finished, 
 
 @pytest.mark.real(rows=1)
 @pytest.mark.parametrize(
-    "command", ["update-ref", pytest.param("rev-parse", marks=pytest.mark.long)]
+    "command", ["diff-tree", pytest.param("rev-parse", marks=pytest.mark.long)]
 )
 def test_each_later_git_gets_no_time_of_its_own(work: GitWork, command: str) -> None:
     git = StandInGit(work)
@@ -60,7 +60,8 @@ def test_each_later_git_gets_no_time_of_its_own(work: GitWork, command: str) -> 
 def test_no_agent_starts_after_a_signal(work: GitWork) -> None:
     git = StandInGit(work)
     agent = work.agents("echo one > one", "echo two > two")
-    running = work.begin(agent, "-n", "2", "--no-verify-baseline", "--verify", wish(work, "status"))
+    check = f"echo new > of-verify; {wish(work, 'check-ignore')}"
+    running = work.begin(agent, "-n", "2", "--no-verify-baseline", "--verify", check)
     done, seconds = answer(work, running, git)
     assert (done.code, work.starts) == (130, 1)
     assert seconds < SOON
@@ -73,7 +74,7 @@ def test_no_agent_starts_after_a_signal(work: GitWork) -> None:
     "words,command,stubborn",
     [
         (("diff", "1"), "diff", False),
-        (("restore", "0"), "for-each-ref", False),
+        (("restore", "0"), "cat-file", False),
         pytest.param(("doctor",), "var", True, marks=pytest.mark.long),
         pytest.param(("demo",), "init", False, marks=pytest.mark.long),
     ],
@@ -94,7 +95,7 @@ def test_no_git_outlives_a_command_that_a_signal_ends(
 def test_restore_that_a_signal_stops_before_the_first_change_changes_nothing(work: GitWork) -> None:
     git = StandInGit(work)
     assert work.work(work.agent("echo new > new.txt"), "-n", "1").code == 2
-    git.hang_at("write-tree")
+    git.hang_at("cat-file")
     done, _ = answer(work, work.start("restore", "0"), git)
     assert done.code == 130
     assert "Interrupted; the work tree is as it was" in done.err
@@ -116,7 +117,7 @@ def test_hooks_at_the_end_of_an_interrupted_run_get_five_seconds_in_all(work: Gi
     hook = f"trap '' TERM; echo $$ > {sign}; while :; do sleep 60; done"
     work.settings(hooks={"loop_end": [hook, hook]})
     git = StandInGit(work)
-    running = work.begin(work.agent(f"echo new > new; {wish(work, 'status')}"), "-n", "1")
+    running = work.begin(work.agent(f"echo new > new; {wish(work, 'diff-tree')}"), "-n", "1")
     done, seconds = answer(work, running, git)
     assert done.code == 130
     assert seconds < 7

@@ -54,11 +54,11 @@ def test_record_has_the_parts_of_an_iteration_and_the_changed_lines(work: GitWor
     assert " VERIFY " in work.rooda("history").out
 
 
-def test_changed_lines_are_unknown_where_git_has_no_contents(work: GitWork) -> None:
-    """Without a repository, and with a content that an agent has deleted, the names are known."""
+def test_changed_lines_are_counted_where_the_repository_lost_its_contents(work: GitWork) -> None:
     work.write("a", "one\n")
     lost = "find .git/objects -type f | xargs rm -f"
     agent = work.agents(f"{lost}; echo two > a; echo b > b; echo '<promise>SUCCESS</promise>'")
     assert work.work(agent).code == 0
     (row,) = rows(work)
-    assert row.lines is None
+    assert row.lines is not None
+    assert (row.lines.added, row.lines.deleted) == (2, 1)

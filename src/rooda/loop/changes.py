@@ -101,7 +101,6 @@ def report_tree(services: Services, number: int, seen: TreeScan) -> None:
         return
     new = [name for name in seen.left_out if name not in reported.left_out]
     reported.left_out.update(new)
-    for is_repository in (False, True):
-        if names := tuple(name for name in new if name.endswith("/") is is_repository):
-            services.emit(FilesLeftOut(number, names))
+    if new:
+        services.emit(FilesLeftOut(number, tuple(new)))
     services.emit(SnapshotTaken(number, seen.tree, seen.commit, seen.head, seen.left_out))

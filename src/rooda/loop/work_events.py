@@ -57,12 +57,8 @@ class FilesLeftOut(Event, frozen=True):
     def describe(self) -> Message:
         shown = ", ".join(self.files[:_SHOWN])
         more = f", {len(self.files) - _SHOWN} more" if len(self.files) > _SHOWN else ""
-        # An event has either only repositories within the work tree, or none.
-        are_repositories = all(name.endswith("/") for name in self.files)
-        reason = "are git repositories of their own"
         return say(
-            "Left out of the snapshots, because they "
-            + (reason if are_repositories else "are too large or can't be read"),
+            "Left out of the snapshots, because they are too large or can't be read",
             files=shown + more,
             iteration=self.iteration,
         )
