@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from support.gitrepo import git
+from support.recorded import refused
 from support.sandboxes import require_bwrap
 from support.screen import Screen
 from support.workspace import Workspace
@@ -59,8 +60,7 @@ def refs_of(folder: Path) -> list[str]:
 
 def state_of(user: Workspace) -> Path:
     """Return the state folder of the user's fleet."""
-    (fence,) = (user.home / ".local/state/rooda/trees").glob("*/fence.git")
-    return fence.parent
+    return user.state
 
 
 WITHOUT_EXTRA = """\
@@ -108,6 +108,15 @@ def test_without_runs_the_table_says_how_to_start_and_makes_nothing(user: Worksp
     outside = Workspace(user.home, user.home).rooda("fleet")
     assert outside.code == 1
     assert "is in no git repository" in outside.err
+
+
+@pytest.mark.real
+def test_state_home_in_the_work_tree_is_refused(user: Workspace) -> None:
+    (user.path / "TASKS.md").write_text("# Tasks\n\n## One\n\nDo it.\n")
+    inside = user.path / "states"
+    done = user.rooda("fleet", "run", "TASKS.md", env={"ROODA_STATE_HOME": str(inside)})
+    refused(done, f"a part of the work tree {user.path}", "Set ROODA_STATE_HOME")
+    assert not inside.exists()
 
 
 @pytest.mark.long
@@ -187,12 +196,12 @@ def test_run_comes_back_from_git_after_the_user_agreed_to_its_command(user: Work
     assert user.rooda("fleet", "add", "TASKS.md", *words).code == 0
     for file in state_of(user).glob("fleet.sqlite*"):
         file.unlink()
-    refused = user.rooda("fleet", "adopt")
-    assert (refused.code, refused.out) == (1, "")
+    answer = user.rooda("fleet", "adopt")
+    assert (answer.code, answer.out) == (1, "")
     base = git(user.path, "rev-parse", "--short=12", "main")
     command = "rooda loop TASK --max-iterations 7 --finish pr"
-    assert f"{command}\n    for auth at {base}, the-api at {base}" in refused.err
-    assert "rooda fleet adopt --trust" in refused.err
+    assert f"{command}\n    for auth at {base}, the-api at {base}" in answer.err
+    assert "rooda fleet adopt --trust" in answer.err
     assert "the-api" not in user.rooda("fleet").out
     adopted = user.rooda("fleet", "adopt", "--trust")
     assert adopted.out == "auth: queued, iteration 0\nthe-api: queued, iteration 0\n"

@@ -15,6 +15,7 @@ from support.gitwork import GitWork, git_work
 from support.record import RUN, a_run, an_iteration
 from support.recorded import refused
 from support.states import remember, state_of
+from support.tables import each_row
 from support.workspace import Workspace
 
 DONE = "echo '<promise>SUCCESS</promise>'"
@@ -58,9 +59,37 @@ def test_where_prints_the_state_folder_before_and_after_the_first_run(
     assert command(below, "where").out == f"{workspace.state}\n"
 
 
-def test_where_without_a_state_home_is_one_error(workspace: Workspace) -> None:
-    done = workspace.rooda("record", "where", env={"ROODA_STATE_HOME": "states"})
+@each_row(
+    "words",
+    [
+        ("record", "where"),
+        ("record", "list"),
+        ("record", "forget", "--yes"),
+        ("record", "move", "/old"),
+        ("record", "import", "run.json"),
+        ("record", "export", "run"),
+        ("history",),
+        ("history", "--all"),
+        ("show",),
+        ("tell", "note"),
+    ],
+)
+def test_command_without_a_state_home_is_one_error(
+    workspace: Workspace, words: tuple[str, ...]
+) -> None:
+    done = workspace.rooda(*words, env={"ROODA_STATE_HOME": "states"})
     refused(done, "ROODA_STATE_HOME is not an absolute path", "Set ROODA_STATE_HOME")
+
+
+@each_row("words", [("tell", "note"), ("record", "import", "run.json")])
+def test_command_that_writes_to_the_record_refuses_a_place_in_the_work_tree(
+    workspace: Workspace, words: tuple[str, ...]
+) -> None:
+    (workspace.path / "run.json").write_text("{}")
+    inside = workspace.path / "states"
+    done = workspace.rooda(*words, env={"ROODA_STATE_HOME": str(inside)})
+    refused(done, f"a part of the work tree {workspace.path}", "Set ROODA_STATE_HOME")
+    assert not inside.exists()
 
 
 def test_show_names_the_folder_with_the_files_of_a_run(recorded: Workspace) -> None:

@@ -16,7 +16,7 @@ from rooda.text.paths import anchored
 from rooda.workspace.file_systems import network_file_system
 from rooda.workspace.fleet_state import DATABASE, fleet_state, old_database, take_over_database
 from rooda.workspace.git import Git, GitError
-from rooda.workspace.state_home import VARIABLE
+from rooda.workspace.state_home import VARIABLE, NoStateHomeError
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import explain_refusal, has_repository
 
@@ -101,13 +101,11 @@ def find_place(folder: Path, values: Values, tools: Tools) -> Place:
 
 
 def _state(git_dir: Path, environ: Mapping[str, str]) -> Path:
-    state = fleet_state(git_dir, environ)
-    if state is None:
-        raise _wrong(
-            "there is no folder for the state of the fleet: HOME is not set",
-            f"Set {VARIABLE} to a folder of yours on a local disk",
-        )
-    return state
+    try:
+        return fleet_state(git_dir, environ)
+    except NoStateHomeError as error:
+        advice = f"Set {VARIABLE} to a folder of yours on a local disk"
+        raise _wrong(str(error), advice) from None
 
 
 def make_state(place: Place) -> Path | None:

@@ -9,7 +9,7 @@ from typing import TypeVar
 import click
 
 from rooda.config.problems import InvalidInput, Problem
-from rooda.config.state_checks import record_place
+from rooda.config.state_checks import readable_home, record_place, writable_place
 from rooda.config.world import this_world
 from rooda.console.completion import complete_runs
 from rooda.console.options import RunNamesCommand
@@ -41,7 +41,9 @@ def export(*, run: str, file: str, record: str | None) -> None:
     It has the run, its iterations and what `rooda resume` needs; no transcripts, no environment,
     and no values of flags that may be secrets.
     """
-    state = _place(record).state
+    if record is None:
+        readable_home(this_world())
+    state = (_chosen_place(record) or record_place(this_world())).state
     row = readable_record(lambda: RecordReader(state).run(run))
     data = _transferred(lambda: export_run(state, row.run))
     if file == _STANDARD:
@@ -61,7 +63,7 @@ def import_(*, source: str, record: str | None) -> None:
 
     SOURCE is a file, `-` for standard input, or that folder. It replaces runs of the same name.
     """
-    file, place = source, _place(record)
+    file, place = source, _chosen_place(record) or writable_place(this_world())
     if Path(file).is_dir():
         _import_folder(Path(file), place)
         return
@@ -93,9 +95,9 @@ def _import_folder(folder: Path, place: RecordPlace) -> None:
     click.echo(f"Imported the record. It is in {place.state} now; {old} may be deleted.", err=True)
 
 
-def _place(record: str | None) -> RecordPlace:
+def _chosen_place(record: str | None) -> RecordPlace | None:
     if record is None:
-        return record_place(this_world())
+        return None
     return RecordPlace(this_world().workspace(), StateFolder(Path(record).absolute()))
 
 
