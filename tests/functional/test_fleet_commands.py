@@ -234,6 +234,25 @@ def test_fleet_of_version_0_1_is_taken_over_with_one_line(user: Workspace) -> No
     )
 
 
+@pytest.mark.real
+def test_fleet_of_a_repository_that_was_moved_goes_on(user: Workspace) -> None:
+    assert user.rooda("fleet", "add", "TASKS.md", "--ai-cmd", agent_of(user)).code == 0
+    moved = Workspace(user.path.rename(user.path.parent / "moved"), user.home)
+    assert not moved.state.exists()
+    shown = moved.rooda("fleet")
+    assert shown.err.startswith(f"This work tree was moved from {user.path}: its record came along")
+    assert "the-api" in shown.out
+    assert moved.rooda("worker", "-j", "2", "--drain").code == 0
+    assert refs_of(moved.path) == [
+        "refs/heads/main",
+        "refs/heads/rooda/auth",
+        "refs/heads/rooda/the-api",
+    ]
+    # A new repository at the old path is another project.
+    git(moved.path.parent, "init", "-q", "-b", "main", str(user.path))
+    assert "the-api" not in user.rooda("fleet").out
+
+
 @pytest.mark.long
 def test_forged_database_is_one_clear_error(user: Workspace) -> None:
     assert user.rooda("fleet", "add", "TASKS.md", "--ai-cmd", agent_of(user)).code == 0

@@ -97,6 +97,19 @@ def test_show_names_the_folder_with_the_files_of_a_run(recorded: Workspace) -> N
     assert f"{recorded.state}/runs/{RUN}/1\n" in recorded.inside("show", "1").out
 
 
+def test_fleet_is_a_record_that_no_other_one_replaces(recorded: Workspace) -> None:
+    other = recorded.sibling("other")
+    make_state_folder(other.state)
+    fleet = other.state / "fleet.sqlite"
+    fleet.touch()
+    remember(other.path)
+    assert f"{other.path} " in command(recorded, "list").out
+    refused(command(other, "move", str(recorded.path)), "has a record of its own")
+    assert fleet.exists()
+    assert command(other, "forget", "--yes").code == 0
+    assert not other.state.exists()
+
+
 def test_list_names_each_tree_with_its_size_and_whether_it_is_gone(recorded: Workspace) -> None:
     gone = recorded.sibling("gone").path
     record(state_of(gone), "20200101-000000-abcdef")

@@ -16,6 +16,7 @@ from rooda.config.resolve import Values
 from rooda.config.state_checks import check_state
 from rooda.config.world import World, this_world
 from rooda.console.extras import need_extra
+from rooda.console.recorded import settle_here
 from rooda.fleet.display.fleet_table import Sight
 from rooda.fleet.place import TITLE, Place, find_place, make_state
 from rooda.fleet.remote.own_fence import make_fence
@@ -113,6 +114,7 @@ def look_around(
 ) -> tuple[World, Values, Layers, Place, Tools]:
     """Return the world, the settings and the place, without a look at the database."""
     world = this_world()
+    settle_here()
     values, layers = read_fleet(world, flags, config)
     tools = Tools(world.environ, [world.folder])
     return world, values, layers, find_place(world.folder, values, tools), tools

@@ -21,8 +21,12 @@ def fleet_state(git_dir: Path, environ: Mapping[str, str]) -> Path:
 
     All linked work trees share it, as they share the branches. Raises NoStateHomeError.
     """
-    tree = git_dir.parent if git_dir.name == ".git" else git_dir
-    return state_folder_at(state_home(environ), tree)
+    return state_folder_at(state_home(environ), main_tree(git_dir))
+
+
+def main_tree(git_dir: Path) -> Path:
+    """Return the main work tree of a repository; a bare one is its own."""
+    return git_dir.parent if git_dir.name == ".git" else git_dir
 
 
 def old_database(git_dir: Path, state: Path) -> Path | None:

@@ -103,7 +103,7 @@ def move(*, old: str) -> None:
 @click.argument("path", required=False)
 @click.option("--yes", "is_sure", is_flag=True, help="Ask no question.")
 def forget(*, path: str | None, is_sure: bool) -> None:
-    """Delete the record of this work tree, or of the one at PATH: runs, transcripts, snapshots."""
+    """Delete all that rooda keeps of this work tree or the one at PATH: runs, snapshots, fleet."""
     home = readable_home(this_world())
     place = place_here() if path is None else place_at(_absolute(path), home)
     if not has_record(place.state):
