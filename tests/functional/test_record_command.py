@@ -90,6 +90,10 @@ def test_command_that_writes_to_the_record_refuses_a_place_in_the_work_tree(
     done = workspace.rooda(*words, env={"ROODA_STATE_HOME": str(inside)})
     refused(done, f"a part of the work tree {workspace.path}", "Set ROODA_STATE_HOME")
     assert not inside.exists()
+    if "import" in words:
+        done = workspace.rooda(*words, "--record", str(inside))
+        refused(done, f"a part of the work tree {workspace.path}", "another folder with --record")
+        assert not inside.exists()
 
 
 def test_show_names_the_folder_with_the_files_of_a_run(recorded: Workspace) -> None:
