@@ -138,12 +138,17 @@ def test_list_without_a_record_says_so(workspace: Workspace) -> None:
 def test_move_gives_a_tree_the_record_of_another_path(recorded: Workspace) -> None:
     """As after a move to another disk, which gives the folder another inode."""
     new = recorded.sibling("new")
+    recorded.inside("tell", "told before")
     shutil.rmtree(recorded.path)
+    new.inside("tell", "told after")
     done = command(new, "move", "../work")
     assert done.err == f"The record of {recorded.path} is that of {new.path} now.\n"
     assert RUN in new.inside("history").out
     assert not recorded.state.exists()
     assert str(new.path) in command(new, "list").out
+    notes = new.inside("tell", "--list").out
+    assert "told before" in notes
+    assert "told after" in notes
 
 
 def test_move_is_refused_where_it_would_mix_records(recorded: Workspace) -> None:

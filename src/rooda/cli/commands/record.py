@@ -22,6 +22,7 @@ from rooda.views.table import Cell, Column, table
 from rooda.workspace.lock import is_locked
 from rooda.workspace.record_place import RecordPlace, has_record, known_places, place_at
 from rooda.workspace.tree_identity import note_tree
+from rooda.workspace.user_notes import waiting_notes, write_note
 
 _TITLE = "Record not changed"
 _COLUMNS = (
@@ -91,6 +92,8 @@ def move(*, old: str) -> None:
         raise _refused(f"{here.tree} has a record of its own", advice)
     _refuse_at_work(there)
     try:
+        for note in waiting_notes(here.state):
+            write_note(there.state, note)
         shutil.rmtree(here.state, ignore_errors=True)  # it has no record
         there.state.rename(here.state)
         note_tree(here.state, here.tree)
