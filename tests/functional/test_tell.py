@@ -196,6 +196,7 @@ def test_note_for_the_run_of_another_user_is_refused(
 ) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(WAITS), "-n", "1")
     nursery.pid("agent")
+    (workspace.state / "run.json").unlink()  # another user may not read it
     monkeypatch.setattr(os, "geteuid", lambda: 4711)  # who has a state home of his own
     monkeypatch.setenv("ROODA_STATE_HOME", str(tmp_path / "states"))
     monkeypatch.chdir(workspace.path)
