@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,17 @@ from msgspec.structs import replace
 
 from rooda.config import state_checks
 from rooda.config.problems import InvalidInput, Problem
-from rooda.config.state_checks import check_state, record_place, warn_of_passing, writable_place
+from rooda.config.state_checks import (
+    check_state,
+    readable_home,
+    record_place,
+    warn_of_passing,
+    writable_place,
+)
 from rooda.config.world import World
 from rooda.workspace.state_folder import StateFolder
 from support.states import record_at
+from support.users import folder_of_ordinary_user
 
 VARIABLE = "ROODA_STATE_HOME"
 
@@ -142,3 +150,47 @@ def test_record_that_ends_with_the_container_is_a_warning_if_the_tree_stays(
     )
     found: list[Problem] = [*warn_of_passing(record_at(tree))]
     assert [VARIABLE in one.suggestion for one in found] == [True] * is_warned
+
+
+# -- commands that read ------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_state_home_in_a_folder_that_the_user_may_not_enter_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As with `sudo -u`, which keeps the HOME of the first user."""
+    monkeypatch.setattr(os, "access", partial(os.access, effective_ids=True))
+    with folder_of_ordinary_user() as own:
+        closed, project = own / "closed", own / "project"
+        project.mkdir()
+        closed.mkdir()
+        closed.chmod(0)
+        world = world_of(project, {VARIABLE: closed / "states"})
+        assert f"can't be written to {closed}" in refusal(world)
+        with pytest.raises(InvalidInput, match="can't be read: Permission denied"):
+            readable_home(world)
+
+
+def test_readers_accept_a_state_home_that_does_not_exist_yet(tmp_path: Path, tree: Path) -> None:
+    home = tmp_path / "states"
+    assert readable_home(world_of(tree, {VARIABLE: home})) == home
+    home.mkdir()
+    assert readable_home(world_of(tree, {VARIABLE: home})) == home
+
+
+@pytest.mark.parametrize(
+    "environ, why",
+    [
+        ({}, "HOME is not set"),
+        ({VARIABLE: "states"}, "is not an absolute path"),
+        ({VARIABLE: "/dev/null"}, "it is not a folder"),
+        ({VARIABLE: "/dev/null/states"}, "Not a directory"),
+    ],
+)
+def test_readers_refuse_a_place_where_no_record_can_be(
+    tree: Path, environ: dict[str, str], why: str
+) -> None:
+    with pytest.raises(InvalidInput, match=why) as caught:
+        readable_home(World(tree, environ))
+    assert VARIABLE in caught.value.problems[0].suggestion

@@ -37,7 +37,6 @@ def a_world(folder: Path, config: str = "fleet:\n", **env: str) -> World:
 def database_of(here: World) -> Path:
     """Return where the database is, and make the folder for it."""
     state = fleet_state(here.folder / ".git", here.environ)
-    assert state is not None
     state.mkdir(parents=True, exist_ok=True)
     return state / "fleet.sqlite"
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from support.gitrepo import git
+from support.recorded import refused
 from support.sandboxes import require_bwrap
 from support.screen import Screen
 from support.workspace import Workspace
@@ -104,6 +105,15 @@ def test_without_runs_the_table_says_how_to_start_and_makes_nothing(user: Worksp
     assert "is in no git repository" in outside.err
 
 
+@pytest.mark.real
+def test_state_home_in_the_work_tree_is_refused(user: Workspace) -> None:
+    (user.path / "TASKS.md").write_text("# Tasks\n\n## One\n\nDo it.\n")
+    inside = user.path / "states"
+    done = user.rooda("fleet", "run", "TASKS.md", env={"ROODA_STATE_HOME": str(inside)})
+    refused(done, f"a part of the work tree {user.path}", "Set ROODA_STATE_HOME")
+    assert not inside.exists()
+
+
 @pytest.mark.long
 def test_mistakes_are_found_before_anything_is_added(user: Workspace) -> None:
     user.write("bytes", b"\0")
@@ -181,12 +191,12 @@ def test_run_comes_back_from_git_after_the_user_agreed_to_its_command(user: Work
     assert user.rooda("fleet", "add", "TASKS.md", *words).code == 0
     for file in user.state.glob("fleet.sqlite*"):
         file.unlink()
-    refused = user.rooda("fleet", "adopt")
-    assert (refused.code, refused.out) == (1, "")
+    answer = user.rooda("fleet", "adopt")
+    assert (answer.code, answer.out) == (1, "")
     base = git(user.path, "rev-parse", "--short=12", "main")
     command = "rooda loop TASK --max-iterations 7 --finish pr"
-    assert f"{command}\n    for auth at {base}, the-api at {base}" in refused.err
-    assert "rooda fleet adopt --trust" in refused.err
+    assert f"{command}\n    for auth at {base}, the-api at {base}" in answer.err
+    assert "rooda fleet adopt --trust" in answer.err
     assert "the-api" not in user.rooda("fleet").out
     adopted = user.rooda("fleet", "adopt", "--trust")
     assert adopted.out == "auth: queued, iteration 0\nthe-api: queued, iteration 0\n"
@@ -217,6 +227,25 @@ def test_fleet_of_version_0_1_is_taken_over_with_one_line(user: Workspace) -> No
         0,
         ["refs/heads/main", "refs/heads/rooda/auth", "refs/heads/rooda/the-api"],
     )
+
+
+@pytest.mark.real
+def test_fleet_of_a_repository_that_was_moved_goes_on(user: Workspace) -> None:
+    assert user.rooda("fleet", "add", "TASKS.md", "--ai-cmd", agent_of(user)).code == 0
+    moved = Workspace(user.path.rename(user.path.parent / "moved"), user.home)
+    assert not moved.state.exists()
+    shown = moved.rooda("fleet")
+    assert shown.err.startswith(f"This work tree was moved from {user.path}: its record came along")
+    assert "the-api" in shown.out
+    assert moved.rooda("worker", "-j", "2", "--drain").code == 0
+    assert refs_of(moved.path) == [
+        "refs/heads/main",
+        "refs/heads/rooda/auth",
+        "refs/heads/rooda/the-api",
+    ]
+    # A new repository at the old path is another project.
+    git(moved.path.parent, "init", "-q", "-b", "main", str(user.path))
+    assert "the-api" not in user.rooda("fleet").out
 
 
 @pytest.mark.long

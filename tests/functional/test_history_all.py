@@ -26,15 +26,17 @@ def test_runs_of_all_work_trees_are_listed_with_their_tree(
     found = asked(elsewhere.rooda, "history", "--all", "--json")
     assert [(one["tree"], one["status"]) for one in found] == [
         (str(workspace.path), "running"),  # those at work first
+        (str(gone.path), "success"),  # its record stays for 90 days
         (str(shop.path), "success"),
     ]
-    assert found[1]["headline"] == "Wrote the basket"
-    assert found[1]["summary"]["successful_iterations"] == 1
+    assert found[2]["headline"] == "Wrote the basket"
+    assert found[2]["summary"]["successful_iterations"] == 1
     text = elsewhere.rooda("history", "--all").out.splitlines()
     assert text[0].split()[:3] == ["WORK", "TREE", "RUN"]
-    assert [line.split()[0] for line in text[1:]] == [str(workspace.path), str(shop.path)]
+    trees = [str(one.path) for one in (workspace, gone, shop)]
+    assert [line.split()[0] for line in text[1:]] == trees
     only = asked(elsewhere.rooda, "history", "--all", "--json", "--status", "success", "-n", "1")
-    assert [one["tree"] for one in only] == [str(shop.path)]
+    assert [one["tree"] for one in only] == [str(gone.path)]
     workspace.write("go", "")
     running.finish()
     # Without --all, a work tree lists its own runs, and their objects have no tree.

@@ -1,4 +1,4 @@
-"""The user may not read `.rooda` or a part of it: every command says so, and a run goes on."""
+"""The user may not read the state folder or a part of it: every command says so, and a run goes on."""
 
 from collections.abc import Iterator
 
@@ -27,16 +27,16 @@ def with_record(workspace: Workspace) -> Iterator[Workspace]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("what", [".rooda", ".rooda/rooda.db"])
+@pytest.mark.parametrize("what", ["", "rooda.db"])
 def test_reading_commands_name_a_record_without_permissions(
     with_record: Workspace, nursery: Nursery, what: str
 ) -> None:
     folder = state_of(with_record.path)
-    (with_record.path / what).chmod(0)
+    (folder / what).chmod(0)
     for command in READING:
         done = nursery.start(with_record, *command.split(), before=powerless()).finish()
         check(done, with_record, 1)
-        assert "`.rooda/rooda.db` can't be read (Permission denied)" in done.err, command
+        assert f"`{folder}/rooda.db` can't be read (Permission denied)" in done.err, command
         assert f"`chmod -R u+rwX {folder}`" in done.err, command
 
 

@@ -121,7 +121,7 @@ def test_changes_are_found_without_a_repository(workspace: Workspace) -> None:
     workspace.write(".gitignore", "ignored.log\nstarts\n")
     done = workspace.work(agent, "-n", "3", "--log-file", "run.log")
     assert "WARN" not in done.err
-    assert files_column(workspace) == ["1", "none", "1"]
+    assert files_column(workspace) == ["1 +0 -0", "none", "1 +0 -0"]
     assert (workspace.path / "run.log").exists()
 
 
@@ -137,6 +137,7 @@ def test_without_git_rooda_runs_and_warns_that_changes_are_unknown(
     assert "git is not installed" in warnings[0]
     assert (workspace.path / "new").exists()
     assert sum(line.endswith("starting...") for line in done.log) == 2
+    assert files_column(workspace) == ["unknown", "unknown"]
 
 
 @pytest.mark.long

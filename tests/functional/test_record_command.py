@@ -15,6 +15,7 @@ from support.gitwork import GitWork, git_work
 from support.record import RUN, a_run, an_iteration
 from support.recorded import refused
 from support.states import remember, state_of
+from support.tables import each_row
 from support.workspace import Workspace
 
 DONE = "echo '<promise>SUCCESS</promise>'"
@@ -58,14 +59,59 @@ def test_where_prints_the_state_folder_before_and_after_the_first_run(
     assert command(below, "where").out == f"{workspace.state}\n"
 
 
-def test_where_without_a_state_home_is_one_error(workspace: Workspace) -> None:
-    done = workspace.rooda("record", "where", env={"ROODA_STATE_HOME": "states"})
+@each_row(
+    "words",
+    [
+        ("record", "where"),
+        ("record", "list"),
+        ("record", "forget", "--yes"),
+        ("record", "move", "/old"),
+        ("record", "import", "run.json"),
+        ("record", "export", "run"),
+        ("history",),
+        ("history", "--all"),
+        ("show",),
+        ("tell", "note"),
+    ],
+)
+def test_command_without_a_state_home_is_one_error(
+    workspace: Workspace, words: tuple[str, ...]
+) -> None:
+    done = workspace.rooda(*words, env={"ROODA_STATE_HOME": "states"})
     refused(done, "ROODA_STATE_HOME is not an absolute path", "Set ROODA_STATE_HOME")
+
+
+@each_row("words", [("tell", "note"), ("record", "import", "run.json")])
+def test_command_that_writes_to_the_record_refuses_a_place_in_the_work_tree(
+    workspace: Workspace, words: tuple[str, ...]
+) -> None:
+    (workspace.path / "run.json").write_text("{}")
+    inside = workspace.path / "states"
+    done = workspace.rooda(*words, env={"ROODA_STATE_HOME": str(inside)})
+    refused(done, f"a part of the work tree {workspace.path}", "Set ROODA_STATE_HOME")
+    assert not inside.exists()
+    if "import" in words:
+        done = workspace.rooda(*words, "--record", str(inside))
+        refused(done, f"a part of the work tree {workspace.path}", "another folder with --record")
+        assert not inside.exists()
 
 
 def test_show_names_the_folder_with_the_files_of_a_run(recorded: Workspace) -> None:
     assert f"Folder   {recorded.state}/runs/{RUN}\n" in recorded.inside("show").out
     assert f"{recorded.state}/runs/{RUN}/1\n" in recorded.inside("show", "1").out
+
+
+def test_fleet_is_a_record_that_no_other_one_replaces(recorded: Workspace) -> None:
+    other = recorded.sibling("other")
+    make_state_folder(other.state)
+    fleet = other.state / "fleet.sqlite"
+    fleet.touch()
+    remember(other.path)
+    assert f"{other.path} " in command(recorded, "list").out
+    refused(command(other, "move", str(recorded.path)), "has a record of its own")
+    assert fleet.exists()
+    assert command(other, "forget", "--yes").code == 0
+    assert not other.state.exists()
 
 
 def test_list_names_each_tree_with_its_size_and_whether_it_is_gone(recorded: Workspace) -> None:
@@ -92,12 +138,17 @@ def test_list_without_a_record_says_so(workspace: Workspace) -> None:
 def test_move_gives_a_tree_the_record_of_another_path(recorded: Workspace) -> None:
     """As after a move to another disk, which gives the folder another inode."""
     new = recorded.sibling("new")
+    recorded.inside("tell", "told before")
     shutil.rmtree(recorded.path)
+    new.inside("tell", "told after")
     done = command(new, "move", "../work")
     assert done.err == f"The record of {recorded.path} is that of {new.path} now.\n"
     assert RUN in new.inside("history").out
     assert not recorded.state.exists()
     assert str(new.path) in command(new, "list").out
+    notes = new.inside("tell", "--list").out
+    assert "told before" in notes
+    assert "told after" in notes
 
 
 def test_move_is_refused_where_it_would_mix_records(recorded: Workspace) -> None:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from rooda.config.problems import InvalidInput
+from rooda.config.world import this_world
+from rooda.engine.telling import NoteTarget
 from support.children import Nursery, until
 from support.finished import Rooda
 from support.ralphs import ralph_work
@@ -184,6 +187,24 @@ def test_note_told_in_the_folder_of_the_agent_goes_to_the_record_of_the_run(
     assert [file.read_text() for file in notes(workspace).iterdir()] == ["over there"]
     workspace.write("go", "")
     assert "A note was not delivered: it waits for the next run" in running.finish().err
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="only Linux tells whose a process is")
+def test_note_for_the_run_of_another_user_is_refused(
+    workspace: Workspace, nursery: Nursery, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(WAITS), "-n", "1")
+    nursery.pid("agent")
+    (workspace.state / "run.json").unlink()  # another user may not read it
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)  # who has a state home of his own
+    monkeypatch.setenv("ROODA_STATE_HOME", str(tmp_path / "states"))
+    monkeypatch.chdir(workspace.path)
+    with pytest.raises(InvalidInput, match="belongs to another user"):
+        NoteTarget.find(this_world()).tell("for him")
+    assert not (tmp_path / "states").exists()
+    workspace.write("go", "")
+    running.finish()
 
 
 # -- limits and hostile files --------------------------------------------------------------

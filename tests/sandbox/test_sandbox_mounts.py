@@ -357,7 +357,6 @@ def test_database_of_a_fleet_is_out_of_reach_and_one_in_the_git_folder_is_never_
         inside.tree = main.parent / "linked"
         git(main, "worktree", "add", "-q", str(inside.tree))
     state = fleet_state(main / ".git", inside.environ)
-    assert state is not None
     if has_fleet:  # of version 0.1
         old = main / ".git/rooda/fleet.sqlite"
         old.parent.mkdir()

@@ -389,6 +389,7 @@ SAMPLES: tuple[Event, ...] = (
     FilesLeftOut(1, ("huge.bin",)),
     FilesLeftOut(1, tuple(f"huge-{number}.bin" for number in range(9))),
     ChangesUnknown(1, "git: index.lock exists"),
+    ChangesUnknown(2, "git: index.lock exists", is_new=False),
     SnapshotTrouble(1, "refs/rooda was written again"),
     CommandStarted("verify", 12345, 817.5, "make test"),
     CommandOutput("stdout", b"4 passed"),

@@ -27,7 +27,6 @@ def machine(tmp_path: Path) -> Machine:
 
 def database_of(folder: Path, machine: Machine) -> Path:
     state = fleet_state(folder.resolve() / ".git", machine.sources.environ)
-    assert state is not None
     return state / "fleet.sqlite"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rooda.workspace.fleet_state import fleet_state, old_database, take_over_database
-from rooda.workspace.state_home import state_folder_at
+from rooda.workspace.state_home import NoStateHomeError, state_folder_at
 
 ENVIRON = {"ROODA_STATE_HOME": "/state"}
 
@@ -29,7 +29,8 @@ def test_fleet_has_the_state_folder_of_the_main_work_tree() -> None:
     assert fleet_state(Path("/shop/.git"), ENVIRON) == state_folder_at(home, Path("/shop"))
     bare = Path("/srv/shop.git")
     assert fleet_state(bare, ENVIRON) == state_folder_at(home, bare)
-    assert fleet_state(bare, {}) is None
+    with pytest.raises(NoStateHomeError):
+        fleet_state(bare, {})
 
 
 def test_database_of_version_0_1_moves_once(git_dir: Path, state: Path) -> None:

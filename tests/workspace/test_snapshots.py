@@ -1,6 +1,7 @@
 """Snapshots: their content, the changes between them, and what they must not touch."""
 
 import os
+import resource
 import shutil
 import socket
 import subprocess
@@ -838,3 +839,24 @@ def test_later_process_reads_only_what_has_changed(repo: Repo) -> None:
     assert repo.files_of(first)["a.txt"] == ("file", b"between the runs")
     changed = repo.store("diff", "--name-status", "refs/rooda/r1/0", "refs/rooda/r2/0")
     assert changed == "M\ta.txt"
+
+
+# -- a disk without room -------------------------------------------------------------------
+
+
+def test_store_without_room_names_itself_and_keeps_the_earlier_snapshots(repo: Repo) -> None:
+    """The disk of the store may be another one than that of the work tree."""
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    (repo.path / "large").write_bytes(os.urandom(100_000))
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, usual[1]))
+    try:
+        with pytest.raises(GitError, match=f"{repo.state}/git.*File too large"):
+            snapshots.take("r1", "1")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    assert snapshots.names("r1") == ("0",)
+    assert not [*(repo.state / "git/objects/pack").glob("tmp*")]
+    snapshots.take("r1", "1")
+    assert snapshots.names("r1") == ("0", "1")

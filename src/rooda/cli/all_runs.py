@@ -10,6 +10,7 @@ import click
 from msgspec import Struct
 
 from rooda.config.problems import InvalidInput
+from rooda.config.state_checks import readable_home
 from rooda.config.world import this_world
 from rooda.console.recorded import Recorded
 from rooda.live.machine_runs import machine_runs
@@ -47,9 +48,12 @@ def _counted(record: Recorded, row: RunRow) -> RunRow:
 def all_runs(masker: Masker, limit: int | None, wanted: Mapping[str, Any]) -> list[ListedRun]:
     """Return the runs that match, those at work first, then the newest first.
 
-    A record that can't be read is named on standard error, and the others are shown.
+    A record that can't be read is named on standard error, and the others are shown. Raises
+    InvalidInput if there can be no record at all.
     """
-    found = machine_runs(masker, this_world().environ, limit, _complain, **wanted)
+    world = this_world()
+    readable_home(world)
+    found = machine_runs(masker, world.environ, limit, _complain, **wanted)
     order = {(one.tree, one.row.run): number for number, one in enumerate(found)}
     runs: list[ListedRun] = []
     by_record = sorted(found, key=lambda one: one.place.state)

@@ -13,8 +13,10 @@ from rooda.config.fleet_values import read_fleet
 from rooda.config.layers import Layers
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.resolve import Values
+from rooda.config.state_checks import check_state
 from rooda.config.world import World, this_world
 from rooda.console.extras import need_extra
+from rooda.console.recorded import settle_here
 from rooda.fleet.display.fleet_table import Sight
 from rooda.fleet.place import TITLE, Place, find_place, make_state
 from rooda.fleet.remote.own_fence import make_fence
@@ -22,6 +24,8 @@ from rooda.fleet.run_model import Run
 from rooda.text.lookup import did_you_mean
 from rooda.text.numbers import count
 from rooda.workspace.git import Git, GitError
+from rooda.workspace.record_place import RecordPlace
+from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.tools import Tools
 
 if TYPE_CHECKING:
@@ -90,7 +94,7 @@ def fleet_here(
     from rooda.fleet.database.fleet_store import FleetStore
 
     world, values, layers, place, tools = look_around(flags or {}, config)
-    _make_state(place, tools)
+    _make_state(place, world, tools)
     leave_out = partial(click.echo, err=True) if is_worker else None
     try:
         with contextlib.closing(FleetStore(place.url, leave_out)) as store:
@@ -110,13 +114,18 @@ def look_around(
 ) -> tuple[World, Values, Layers, Place, Tools]:
     """Return the world, the settings and the place, without a look at the database."""
     world = this_world()
+    settle_here()
     values, layers = read_fleet(world, flags, config)
     tools = Tools(world.environ, [world.folder])
     return world, values, layers, find_place(world.folder, values, tools), tools
 
 
-def _make_state(place: Place, tools: Tools) -> None:
+def _make_state(place: Place, world: World, tools: Tools) -> None:
     """Make what a fleet on one machine needs, and take over what version 0.1 left in `.git`."""
+    if place.state is not None:
+        record = RecordPlace(place.top, StateFolder(place.state))
+        if found := [*check_state(world, record)]:
+            raise InvalidInput(found)
     old = make_state(place)
     records = 0
     if place.fence is not None:

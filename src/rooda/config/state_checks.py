@@ -1,6 +1,8 @@
 """Checks the place of the state folder: each problem names the variable that chooses another."""
 
+import errno
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -26,6 +28,24 @@ def record_place(world: World, root: Path | None = None) -> RecordPlace:
         raise InvalidInput([problem(str(error))]) from None
 
 
+def readable_home(world: World) -> Path:
+    """Return the state home, which may not exist yet. Raises InvalidInput if it can't be read."""
+    try:
+        home = state_home(world.environ)
+        is_there = stat.S_ISDIR(home.stat().st_mode)
+    except NoStateHomeError as error:
+        raise InvalidInput([problem(str(error))]) from None
+    except FileNotFoundError:
+        return home
+    except OSError as error:
+        raise InvalidInput([unreadable(home, error.strerror)]) from None
+    if not is_there:
+        raise InvalidInput([unreadable(home, "it is not a folder")])
+    if not os.access(home, os.R_OK | os.X_OK):
+        raise InvalidInput([unreadable(home, os.strerror(errno.EACCES))])
+    return home
+
+
 def writable_place(world: World) -> RecordPlace:
     """Return the place for the record, and create the state folder. Raises InvalidInput."""
     place = record_place(world)
@@ -46,6 +66,11 @@ def problem(message: str) -> Problem:
 def unwritable(state: Path, error: OSError) -> Problem:
     """Return the error that the state folder can't be created or written to."""
     return problem(f"the record can't be written to {error.filename or state}: {error.strerror}")
+
+
+def unreadable(home: Path, why: str | None) -> Problem:
+    """Return the error that no record can be read."""
+    return problem(f"the records in {home} can't be read: {why}")
 
 
 def check_state(world: World, place: RecordPlace, shown: Iterable[Path] = ()) -> Iterator[Problem]:
@@ -70,7 +95,7 @@ def check_state(world: World, place: RecordPlace, shown: Iterable[Path] = ()) ->
         yield problem(f"the record can't be in {base}, which is a part of the work tree {inside}")
     elif in_sight is not None:
         yield problem(f"the record can't be in {base}: the agent would see it in {in_sight}")
-    elif owned.exists() and owned.stat().st_uid != os.geteuid():
+    elif _is_of_another(owned):
         yield problem(f"the record can't be in {owned}, which belongs to another user")
     elif kind := network_file_system(there):
         yield problem(f"the record can't be in {base}, which is on a network file system ({kind})")
@@ -88,6 +113,14 @@ def warn_of_passing(place: RecordPlace) -> Iterator[Problem]:
             f"Set {VARIABLE} to a folder that stays",
             severity=Severity.WARNING,
         )
+
+
+def _is_of_another(path: Path) -> bool:
+    """Return whether a folder is there, and belongs to another user."""
+    try:
+        return path.stat().st_uid != os.geteuid()
+    except OSError:  # the user may not look: it can't be written to either
+        return False
 
 
 def _real(path: Path) -> Path:

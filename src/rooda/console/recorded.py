@@ -11,7 +11,7 @@ import click
 from msgspec import Struct
 
 from rooda.config.problems import InvalidInput, Problem
-from rooda.config.state_checks import record_place
+from rooda.config.state_checks import readable_home, record_place
 from rooda.config.world import this_world
 from rooda.console.masking import masker_here
 from rooda.record.json_objects import last_attempts, with_summary
@@ -37,6 +37,7 @@ def place_here(root: Path | None = None) -> RecordPlace:
     """
     world = this_world()
     folder = root or world.folder
+    readable_home(world)
     found = settle_here(root)
     if found is None:
         return record_place(world, root)

@@ -1,16 +1,18 @@
 """The repository of the demo: tasks, code with a test, a config with the scripted agent."""
 
+import contextlib
 import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rooda.demo import scripted_agent
 from rooda.demo.scripted_agent import TASKS, test_of
 from rooda.process.first_moment import own_module
 from rooda.workspace.git import GitError
+from rooda.workspace.state_home import VARIABLE
 from rooda.workspace.tools import Command, Tools
 
 _GRACE = 1.0  # seconds between SIGTERM and SIGKILL
@@ -101,4 +103,21 @@ def _git(folder: Path, tools: Tools, *words: str) -> None:
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment without variables that lead git or rooda out of the demo's folder."""
     dropped = ("GIT_", "ROODA_")
-    return {name: value for name, value in environ.items() if not name.startswith(dropped)}
+    return {
+        name: value
+        for name, value in environ.items()
+        if name == VARIABLE or not name.startswith(dropped)
+    }
+
+
+@contextlib.contextmanager
+def passing_state(folder: Path) -> Iterator[None]:
+    """Keep the record of the demo in a folder that is deleted with it."""
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = str(folder)
+    try:
+        yield
+    finally:
+        del os.environ[VARIABLE]
+        if before is not None:
+            os.environ[VARIABLE] = before

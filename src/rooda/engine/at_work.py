@@ -89,6 +89,14 @@ class AtWork(Struct, frozen=True):
         """Whether the process still runs; a zombie does not."""
         return start_time(self.pid) == self.started
 
+    @property
+    def is_of_another_user(self) -> bool:
+        """Whether another user has started the run; False where the system does not tell."""
+        try:
+            return Path(f"/proc/{self.pid}").stat().st_uid != os.geteuid()
+        except OSError:
+            return False
+
     def state(self) -> StateFolder | None:
         """Return the state folder of the run; None if it can't be found."""
         if self.note is not None and self.note.state:

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from rooda.config.problems import InvalidInput, Problem
-from rooda.config.state_checks import record_place
+from rooda.config.state_checks import check_state, record_place
 from rooda.config.world import World
 from rooda.engine.at_work import AtWork, NoRunError, UnseenRunError
 from rooda.text.numbers import format_size
@@ -17,6 +17,7 @@ class NoteTarget(Struct, frozen=True):
     run: AtWork | None
     name: str
     state: StateFolder
+    problems: tuple[Problem, ...] = ()  # why a note for it can't be written here
 
     @classmethod
     def find(cls, world: World) -> "NoteTarget":
@@ -24,21 +25,27 @@ class NoteTarget(Struct, frozen=True):
 
         Raises InvalidInput if there is no place for the record.
         """
-        here = record_place(world).state
+        here = record_place(world)
         try:
             run = AtWork.find(world.folder)
         except NoRunError:
-            return cls(None, "", here)
+            return cls(None, "", here.state, (*check_state(world, here),))
         except UnseenRunError:
-            return cls(None, "The run at work here, on another machine or in a container,", here)
+            name = "The run at work here, on another machine or in a container,"
+            return cls(None, name, here.state)
+        if run.note is None and run.is_of_another_user:
+            problem = Problem(f"{run} belongs to another user", "Ask that user to write the note")
+            return cls(run, "", here.state, (problem,))
         name = f"The run of pid {run.pid}" if run.note is None else f"Run {run.note.run}"
-        return cls(run, name, run.state() or here)
+        return cls(run, name, run.state() or here.state)
 
     def tell(self, text: str, *, keep: bool = False) -> str:
         """Write the note, and return a sentence that says which run reads it when.
 
         Raises InvalidInput.
         """
+        if self.problems:
+            raise InvalidInput(self.problems)
         _add(self.state, text, keep=keep)
         if self.run is not None:
             self.run.nudge()

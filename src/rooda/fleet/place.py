@@ -13,11 +13,20 @@ from rooda.config.resolve import Values
 from rooda.config.sensitive import masked_url
 from rooda.fleet.addresses import local_folder, without_credentials
 from rooda.text.paths import anchored
+from rooda.text.plain_files import read_plain_file, replace_file
 from rooda.workspace.file_systems import network_file_system
-from rooda.workspace.fleet_state import DATABASE, fleet_state, old_database, take_over_database
+from rooda.workspace.fleet_state import (
+    DATABASE,
+    fleet_state,
+    main_tree,
+    old_database,
+    take_over_database,
+)
 from rooda.workspace.git import Git, GitError
-from rooda.workspace.state_home import VARIABLE
+from rooda.workspace.state_folder import StateFolder
+from rooda.workspace.state_home import VARIABLE, NoStateHomeError
 from rooda.workspace.tools import Tools
+from rooda.workspace.tree_identity import note_tree
 from rooda.workspace.work_tree import explain_refusal, has_repository
 
 TITLE = "Fleet"
@@ -28,6 +37,9 @@ _SCP = re.compile(r"(?P<host>[^/:]+):(?P<path>.*)")  # user@host:path, as ssh an
 _UNSAFE = re.compile(r"[^a-z0-9._]+")
 _LONGEST_NAME = 40  # characters of the readable part of a key
 _HASH = 8  # characters
+_PROJECT = "fleet-project"  # the key of the project, which stays when the repository is moved
+_KEY = re.compile(rf"[a-z0-9._-]*[0-9a-f]{{{_HASH}}}")
+_LONGEST_KEY = 1024
 
 
 class Place(Struct, frozen=True):
@@ -96,18 +108,26 @@ def find_place(folder: Path, values: Values, tools: Tools) -> Place:
         return Place(top, git_dir, project_key(remote), url, remote)
     remote = _remote(git, values[REMOTE], top, git_dir, is_shared=False)
     state = _state(git_dir, tools.environ)
-    own = state if remote == str(git_dir) else None
-    return Place(top, git_dir, project_key(remote), _sqlite(url, top, state), remote, own)
+    is_own = remote == str(git_dir)
+    project = (is_own and _noted_project(state)) or project_key(remote)
+    return Place(top, git_dir, project, _sqlite(url, top, state), remote, state if is_own else None)
+
+
+def _noted_project(state: Path) -> str:
+    """Return the key of the project from before its repository was moved; "" for a new fleet."""
+    try:
+        key = read_plain_file(state / _PROJECT, _LONGEST_KEY).decode("ascii")
+    except (OSError, ValueError):
+        return ""
+    return key if _KEY.fullmatch(key) else ""
 
 
 def _state(git_dir: Path, environ: Mapping[str, str]) -> Path:
-    state = fleet_state(git_dir, environ)
-    if state is None:
-        raise _wrong(
-            "there is no folder for the state of the fleet: HOME is not set",
-            f"Set {VARIABLE} to a folder of yours on a local disk",
-        )
-    return state
+    try:
+        return fleet_state(git_dir, environ)
+    except NoStateHomeError as error:
+        advice = f"Set {VARIABLE} to a folder of yours on a local disk"
+        raise _wrong(str(error), advice) from None
 
 
 def make_state(place: Place) -> Path | None:
@@ -121,6 +141,9 @@ def make_state(place: Place) -> Path | None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if place.state is None:
             return None
+        note_tree(StateFolder(place.state), main_tree(place.git_dir))
+        if not (place.state / _PROJECT).exists():
+            replace_file(place.state / _PROJECT, place.project.encode())
         return take_over_database(place.git_dir, place.state)
     except OSError as error:
         path = error.filename or folder

@@ -92,10 +92,11 @@ def find_tests(context: IterationContext, verify: bytes = b"") -> None:
 def report_tree(services: Services, number: int, seen: TreeScan) -> None:
     """Emit what a scan of the work tree has found; 0 is the scan before the first iteration."""
     reported = services.reported
-    if seen.trouble and seen.trouble != reported.trouble:
-        unknown = seen.changes is None and number > 0
-        kind = ChangesUnknown if unknown else SnapshotTrouble
-        services.emit(kind(number, seen.trouble))
+    is_new = seen.trouble != reported.trouble
+    if seen.trouble and seen.changes is None and number > 0:
+        services.emit(ChangesUnknown(number, seen.trouble, is_new))
+    elif seen.trouble and is_new:
+        services.emit(SnapshotTrouble(number, seen.trouble))
     reported.trouble = seen.trouble
     if seen.tree is None:
         return

@@ -67,9 +67,14 @@ class FilesLeftOut(Event, frozen=True):
 class ChangesUnknown(Event, frozen=True):
     """rooda could not determine which files changed."""
 
-    level = LogLevel.WARN
+    level = LogLevel.DEBUG
+    raised = (LogLevel.WARN, "it is the first time for this reason")
     iteration: int  # the number of the iteration
     error: str  # why
+    is_new: bool = True  # the scan before did not fail for the same reason
+
+    def is_raised(self) -> bool:
+        return self.is_new
 
     def describe(self) -> Message:
         return say(

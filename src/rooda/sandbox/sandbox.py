@@ -34,7 +34,7 @@ from rooda.workspace.fleet_state import fleet_state, take_over_database
 from rooda.workspace.git import GitError, unattended
 from rooda.workspace.interpreter import interpreter_of
 from rooda.workspace.snapshots.repository import Repository
-from rooda.workspace.state_home import VARIABLE
+from rooda.workspace.state_home import VARIABLE, NoStateHomeError
 from rooda.workspace.tools import Command
 
 __all__ = ["Sandbox", "SandboxError", "Wrapped"]
@@ -89,8 +89,9 @@ class Sandbox:
         """
         if self._git is None:
             return
-        state = fleet_state(self._git.common, self.plan.outside)
-        if state is None:
+        try:
+            state = fleet_state(self._git.common, self.plan.outside)
+        except NoStateHomeError:
             return
         try:
             take_over_database(self._git.common, state)

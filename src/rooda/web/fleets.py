@@ -28,6 +28,7 @@ from rooda.text.colors import Color
 from rooda.web.sources import Sources
 from rooda.workspace.fleet_state import DATABASE, fleet_state
 from rooda.workspace.record_place import known_places
+from rooda.workspace.state_home import NoStateHomeError
 from rooda.workspace.tools import Tools
 
 _KEPT = 30.0  # seconds: looking for fleets starts git in each work tree
@@ -108,8 +109,10 @@ def _may_have_database(folder: Path, environ: Mapping[str, str]) -> bool:
     git = next((one / ".git" for one in (here, *here.parents) if (one / ".git").exists()), None)
     if git is None or git.is_file():
         return git is not None
-    state = fleet_state(git, environ)
-    return state is not None and (state / DATABASE).exists()
+    try:
+        return (fleet_state(git, environ) / DATABASE).exists()
+    except NoStateHomeError:
+        return False
 
 
 def table_of(project: str, folder: str, sight: Sight) -> FleetTable:

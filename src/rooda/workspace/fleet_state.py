@@ -8,7 +8,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from rooda.workspace.state_home import NoStateHomeError, state_folder_at, state_home
+from rooda.workspace.state_home import state_folder_at, state_home
 
 DATABASE = "fleet.sqlite"
 _OLD = "rooda/fleet.sqlite"  # in the git folder; version 0.1
@@ -16,16 +16,17 @@ _PARTS = ("-wal", "-shm", "")  # of a SQLite file; the file itself is the last o
 _LOOKED = "fleet-0.1-looked"  # from now on, a database in the git folder is the work of an agent
 
 
-def fleet_state(git_dir: Path, environ: Mapping[str, str]) -> Path | None:
+def fleet_state(git_dir: Path, environ: Mapping[str, str]) -> Path:
     """Return the state folder of a repository: that of its main work tree.
 
-    All linked work trees share it, as they share the branches. None if no variable names a folder.
+    All linked work trees share it, as they share the branches. Raises NoStateHomeError.
     """
-    tree = git_dir.parent if git_dir.name == ".git" else git_dir
-    try:
-        return state_folder_at(state_home(environ), tree)
-    except NoStateHomeError:
-        return None
+    return state_folder_at(state_home(environ), main_tree(git_dir))
+
+
+def main_tree(git_dir: Path) -> Path:
+    """Return the main work tree of a repository; a bare one is its own."""
+    return git_dir.parent if git_dir.name == ".git" else git_dir
 
 
 def old_database(git_dir: Path, state: Path) -> Path | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rooda.workspace.fleet_state import DATABASE as FLEET
 from rooda.workspace.state_folder import DATABASE, StateFolder
 from rooda.workspace.state_home import (
     NoStateHomeError,
@@ -75,9 +76,9 @@ def place_with_key(key: str, environ: Mapping[str, str]) -> RecordPlace | None:
 
 
 def has_record(state: StateFolder) -> bool:
-    """Return whether a state folder has a record, also one that the user may not read."""
+    """Return whether a state folder has runs or a fleet, also if the user may not read them."""
     try:
-        return (state / DATABASE).exists()
+        return any((state / name).exists() for name in (DATABASE, FLEET))
     except PermissionError:
         return True  # the reader says why it can't be read
 

@@ -36,13 +36,18 @@ def demo(session: CliContext, /, *, keep: bool) -> int:
     # Deferred from here on: an interruption must not leave the folder behind.
     with session.interrupts.deferred():
         folder = Path(tempfile.mkdtemp(prefix="rooda-demo-"))
-        try:
-            return _show(folder, session)
-        finally:
-            if keep:
+        if keep:
+            try:
+                return _show(folder, session)
+            finally:
                 click.echo(f"The repository is kept: {folder}", err=True)
-            else:
-                shutil.rmtree(folder, ignore_errors=True)
+        state = Path(tempfile.mkdtemp(prefix="rooda-demo-state-"))
+        try:
+            with demo_repository.passing_state(state):
+                return _show(folder, session)
+        finally:
+            for one in (folder, state):
+                shutil.rmtree(one, ignore_errors=True)
 
 
 def _show(folder: Path, session: CliContext) -> int:

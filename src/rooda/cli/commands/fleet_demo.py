@@ -27,6 +27,7 @@ from rooda.fleet.tasks.read_tasks import Wanted, read_tasks
 from rooda.process.first_moment import own_module
 from rooda.process.interrupts import INTERRUPTED
 from rooda.workspace.git import GitError
+from rooda.workspace.state_home import VARIABLE
 from rooda.workspace.tools import Tools
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def demo(session: CliContext, /, *, keep: bool) -> int:
         folder = Path(tempfile.mkdtemp(prefix="rooda-fleet-demo-"))
         before = Path.cwd()
         try:
-            with _own_environment(folder):
+            with _own_environment(folder, keep=keep):
                 return _show(folder / "repository", session)
         finally:
             os.chdir(before)
@@ -63,11 +64,16 @@ def demo(session: CliContext, /, *, keep: bool) -> int:
 
 
 @contextmanager
-def _own_environment(folder: Path) -> Iterator[None]:
-    """Let nothing of the user's configuration take part, and keep the slots in the folder."""
+def _own_environment(folder: Path, *, keep: bool) -> Iterator[None]:
+    """Let nothing of the user's configuration take part, and keep the slots in the folder.
+
+    The state is there too, unless the user keeps the repository: its commands need the state.
+    """
     before = dict(os.environ)
     kept = demo_repository.environment(before)
     own = {"ROODA_CONFIG_HOME": str(folder / "none"), "XDG_CACHE_HOME": str(folder / "cache")}
+    if not keep:
+        own[VARIABLE] = str(folder / "state")
     try:
         os.environ.clear()
         os.environ.update({**kept, **own, "PAGER": "cat", "GIT_PAGER": "cat"})

@@ -8,7 +8,7 @@ import click
 
 from rooda.cli.commands.record_transfer import export, import_
 from rooda.config.problems import InvalidInput, Problem
-from rooda.config.state_checks import record_place
+from rooda.config.state_checks import readable_home, record_place
 from rooda.config.world import this_world
 from rooda.console.color import room
 from rooda.console.options import PlainGroup
@@ -21,8 +21,8 @@ from rooda.text.numbers import approximate_size
 from rooda.views.table import Cell, Column, table
 from rooda.workspace.lock import is_locked
 from rooda.workspace.record_place import RecordPlace, has_record, known_places, place_at
-from rooda.workspace.state_home import state_home
 from rooda.workspace.tree_identity import note_tree
+from rooda.workspace.user_notes import waiting_notes, write_note
 
 _TITLE = "Record not changed"
 _COLUMNS = (
@@ -51,11 +51,13 @@ def where() -> None:
 @group.command("list")
 def list_() -> None:
     """List the work trees that have a record: size, last run, and whether the folder is gone."""
-    places = known_places(this_world().environ)
+    world = this_world()
+    readable_home(world)
+    places = known_places(world.environ)
     if not places:
         click.echo("No work tree has a record yet.", err=True)
         return
-    print_paged([table(_COLUMNS, [*map(_row, places)], room=room())], this_world().folder)
+    print_paged([table(_COLUMNS, [*map(_row, places)], room=room())], world.folder)
 
 
 def _row(place: RecordPlace) -> tuple[Cell, ...]:
@@ -78,8 +80,9 @@ def move(*, old: str) -> None:
     disks.
     """
     world = this_world()
+    home = readable_home(world)
     here = record_place(world)
-    there = place_at(_absolute(old), state_home(world.environ))
+    there = place_at(_absolute(old), home)
     if not has_record(there.state):
         raise _refused(f"there is no record of {there.tree}", "See `rooda record list`")
     if there.state == here.state:
@@ -89,6 +92,8 @@ def move(*, old: str) -> None:
         raise _refused(f"{here.tree} has a record of its own", advice)
     _refuse_at_work(there)
     try:
+        for note in waiting_notes(here.state):
+            write_note(there.state, note)
         shutil.rmtree(here.state, ignore_errors=True)  # it has no record
         there.state.rename(here.state)
         note_tree(here.state, here.tree)
@@ -101,9 +106,8 @@ def move(*, old: str) -> None:
 @click.argument("path", required=False)
 @click.option("--yes", "is_sure", is_flag=True, help="Ask no question.")
 def forget(*, path: str | None, is_sure: bool) -> None:
-    """Delete the record of this work tree, or of the one at PATH: runs, transcripts, snapshots."""
-    world = this_world()
-    home = state_home(world.environ)
+    """Delete all that rooda keeps of this work tree or the one at PATH: runs, snapshots, fleet."""
+    home = readable_home(this_world())
     place = place_here() if path is None else place_at(_absolute(path), home)
     if not has_record(place.state):
         raise _refused(f"there is no record of {place.tree}", "See `rooda record list`")

@@ -9,11 +9,12 @@ from typing import TypeVar
 import click
 
 from rooda.config.problems import InvalidInput, Problem
-from rooda.config.state_checks import record_place
+from rooda.config.state_checks import readable_home, record_place, writable_place
 from rooda.config.world import this_world
 from rooda.console.completion import complete_runs
 from rooda.console.options import RunNamesCommand
 from rooda.console.recorded import readable_record
+from rooda.engine.for_programs import record_apart
 from rooda.record.given_flags import masked_flags
 from rooda.record.record_reader import RecordReader
 from rooda.record.rows import StoreError
@@ -41,7 +42,7 @@ def export(*, run: str, file: str, record: str | None) -> None:
     It has the run, its iterations and what `rooda resume` needs; no transcripts, no environment,
     and no values of flags that may be secrets.
     """
-    state = _place(record).state
+    state = _state(record)
     row = readable_record(lambda: RecordReader(state).run(run))
     data = _transferred(lambda: export_run(state, row.run))
     if file == _STANDARD:
@@ -61,7 +62,9 @@ def import_(*, source: str, record: str | None) -> None:
 
     SOURCE is a file, `-` for standard input, or that folder. It replaces runs of the same name.
     """
-    file, place = source, _place(record)
+    world = this_world()
+    place = writable_place(world) if record is None else record_apart(Path(record), world)
+    file = source
     if Path(file).is_dir():
         _import_folder(Path(file), place)
         return
@@ -93,10 +96,12 @@ def _import_folder(folder: Path, place: RecordPlace) -> None:
     click.echo(f"Imported the record. It is in {place.state} now; {old} may be deleted.", err=True)
 
 
-def _place(record: str | None) -> RecordPlace:
-    if record is None:
-        return record_place(this_world())
-    return RecordPlace(this_world().workspace(), StateFolder(Path(record).absolute()))
+def _state(record: str | None) -> StateFolder:
+    """Return the folder with the record to read. Raises InvalidInput."""
+    if record is not None:
+        return StateFolder(Path(record).absolute())
+    readable_home(this_world())
+    return record_place(this_world()).state
 
 
 def _transferred(work: Callable[[], _T]) -> _T:

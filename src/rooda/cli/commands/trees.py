@@ -226,7 +226,9 @@ def restore(session: CliContext, /, *, words: tuple[str, ...]) -> int:
             if session.interrupts.received:
                 click.echo("Interrupted; the work tree is as it was", err=True)
                 return INTERRUPTED
-            raise InvalidInput([Problem(str(error), known_snapshots(known))]) from None
+            is_known = wanted in known
+            advice = "The work tree is as it was" if is_known else known_snapshots(known)
+            raise InvalidInput([Problem(str(error), advice)]) from None
         with contextlib.suppress(GitError):  # a later restore does it
             snapshots.forget_older(UNDO, (now - _UNDO_AGE - timedelta(days=1)).timestamp())
     changes = found.changes

@@ -4,6 +4,7 @@ A pack gets its name when it is complete, and its index after that, as with git.
 leaves only a file whose name begins with `tmp_`, which the next one deletes.
 """
 
+import contextlib
 import hashlib
 import itertools
 import mmap
@@ -73,7 +74,8 @@ class PackWriter:
         """Complete the pack: all objects have a place in the store now."""
         if self._pack is not None:
             pack, self._pack = self._pack, None
-            pack.finish()
+            with errors_name(self._folder):
+                pack.finish()
             if self._indexes is not None:
                 self._indexes.refresh()
 
@@ -112,7 +114,7 @@ class _OpenPack:
         self._algorithm = algorithm
         self._path = folder / f"{TEMPORARY}pack_{os.urandom(8).hex()}"
         self._file = _new_file(self._path)
-        self._file.write(_PACK_HEAD + bytes(4))
+        self._put(_PACK_HEAD + bytes(4))
         self.size = len(_PACK_HEAD) + 4
         self.places: dict[bytes, int] = {}  # checksum and offset in one number
 
@@ -128,7 +130,7 @@ class _OpenPack:
         checksum = 0
         try:
             for piece in itertools.chain([head], pieces):
-                self._file.write(piece)
+                self._put(piece)
                 checksum = zlib.crc32(piece, checksum)
                 self.size += len(piece)
         except BaseException:
@@ -136,14 +138,23 @@ class _OpenPack:
             raise
         return _Place(start, checksum)
 
+    def _put(self, piece: bytes) -> None:
+        """Write some bytes; an error names the pack, and not the file that is being read."""
+        try:
+            self._file.write(piece)
+        except OSError as error:
+            error.filename = error.filename or str(self._folder)
+            raise
+
     def keep(self, name: bytes, place: "_Place") -> None:
         """Give the object that was written last its name."""
         self.places[name] = place.checksum << 32 | place.start
 
     def cut(self, place: "_Place") -> None:
         """Remove the object that was written last."""
-        self._file.seek(place.start)
-        self._file.truncate()
+        with errors_name(self._folder):
+            self._file.seek(place.start)
+            self._file.truncate()
         self.size = place.start
 
     def finish(self) -> None:
@@ -167,7 +178,8 @@ class _OpenPack:
             raise
 
     def discard(self) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):  # what it has not written yet has no room
+            self._file.close()
         self._path.unlink(missing_ok=True)
 
     def _digest(self) -> bytes:
@@ -279,6 +291,16 @@ def _compressed(pieces: Iterator[bytes]) -> Iterator[bytes]:
     for piece in pieces:
         yield packer.compress(piece)
     yield packer.flush()
+
+
+@contextlib.contextmanager
+def errors_name(path: Path) -> Iterator[None]:
+    """Give errors without the name of a file this one: writing to an open file names none."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
 
 
 def _new_file(path: Path) -> IO[bytes]:

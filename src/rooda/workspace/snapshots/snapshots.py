@@ -17,6 +17,7 @@ from rooda.files.beneath import Beneath
 from rooda.workspace.git import Git, GitError, GitInterruptedError, GitStoppedError
 from rooda.workspace.snapshots.marks import Marks
 from rooda.workspace.snapshots.notes import SnapshotNotes, permissions
+from rooda.workspace.snapshots.packs import errors_name
 from rooda.workspace.snapshots.repository import Repository, settings_of
 from rooda.workspace.snapshots.restore import Restorer, plan_restore
 from rooda.workspace.snapshots.rules import IgnoreRules
@@ -144,7 +145,8 @@ class Snapshots:
             ref(run, name)
         head, trouble = self._head()
         try:
-            trouble = self._prepare() or trouble
+            with errors_name(self._store.folder):
+                trouble = self._prepare() or trouble
             return replace(self._take(run, name), head=head, trouble=trouble)
         except OSError as error:
             raise GitError(f"{error.filename or self._top}: {error.strerror or error}") from None
@@ -165,7 +167,8 @@ class Snapshots:
             pack.finish()
         finally:
             pack.discard()
-        self._keep(found, commit, run, name)
+        with errors_name(self._store.folder):
+            self._keep(found, commit, run, name)
         self._lost = None
         self._taken = _Taken(commit, tree, notes, dict(found.left_out))
         changes = None if before is None else self._changes(before, found)
