@@ -1,4 +1,4 @@
-"""The user may not read the state folder or a part of it: every command says so, and a run goes on."""
+"""The user may not read the state folder: every command says so, and a run goes on."""
 
 from collections.abc import Iterator
 
