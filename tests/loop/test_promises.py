@@ -375,3 +375,12 @@ def test_evidence_of_a_long_line_is_what_stands_around_the_tag() -> None:
     assert len(shown) < 1000
     (short,) = scan(b"done: " + SUCCESS, WORDS, Prompt(b"")).lines
     assert short == f"done: {SUCCESS.decode()}"
+
+
+def test_line_is_wrapped_only_if_the_next_word_had_no_room() -> None:
+    """Programs break lines at 72 columns or more: the line, a space and the next word."""
+    tag = b"<promise>SUCCESS</promise>"
+    for width, is_wrapped in ((71, False), (72, True)):
+        first = b"x " * 20 + b"y" * (width - 1 - len(tag) - 40)
+        prompt = Prompt(first + b" " + tag + b" ends it\n")
+        assert prompt.has_wrapped(first, tag + b" ends it") is is_wrapped, width

@@ -446,3 +446,8 @@ def test_names_of_any_plan_are_short_single_lines(text: str) -> None:
         assert len(task.name.splitlines()) == 1
     heading = first_heading(text)
     assert heading is None or 0 < len(heading) <= 100
+
+
+def test_only_a_heading_below_another_one_is_its_label() -> None:
+    assert [task.status for task in tasks_in("## A task\n### Status: done\n")] == [DONE]
+    assert tasks_in("## A task\n## Status: done\n") == ()
