@@ -9,6 +9,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from rooda.text.masking import MASK_NOTHING, ByteStream, Masker, StreamMasker
+from rooda.text.secret_values import forms_of
 from rooda.text.token_formats import MASK
 from support.planted import KEYS, planted, text_with_secrets
 from support.tables import each_row
@@ -167,3 +168,14 @@ def test_bytes_without_secrets_pass_as_they_are() -> None:
     assert stream.feed(b"\xff sk-ant-") + stream.feed(b"a" * 20 + b"1 \xfe") + stream.finish() == (
         b"\xff sk-ant-...(masked) \xfe"
     )
+
+
+def test_value_is_masked_wherever_a_piece_of_the_stream_ends() -> None:
+    """Also after all but its last character, in the longest form of the value, too."""
+    for value in forms_of(PASSWORD):
+        for size in range(1, len(value)):
+            stream = Masker({"MY_PASSWORD": PASSWORD}).stream()
+            shown = stream.feed(f"a {value[:size]}") + stream.feed(f"{value[size:]} b")
+            shown += stream.finish()
+            assert value not in shown, (value, size)
+            assert MASK in shown, (value, size)
