@@ -1,10 +1,11 @@
-"""Agents that delete the record or damage the repository: the run ends cleanly and says so."""
+"""Agents that corrupt the record or the repository: the run ends cleanly and reports the damage."""
 
 import contextlib
 import json
 import re
 import shutil
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from support.children import Nursery
 from support.faults import powerless, small_disk
 from support.finished import Finished, Rooda
 from support.recorded import SUCCESS, asked, git, statuses, versioned
+from support.states import state_of
 from support.workspace import Workspace
 
 pytestmark = pytest.mark.real
@@ -20,6 +22,13 @@ pytestmark = pytest.mark.real
 DATABASE = "$STATE/rooda.db"
 GARBAGE = "head -c 5000 /dev/urandom >"
 REWRITTEN = r"`[^`]*/rooda\.db` .* during the run.*: rooda wrote it again"
+DROP = """
+import os, sqlite3
+database = sqlite3.connect(os.environ['STATE'] + '/rooda.db')
+database.execute('drop table runs')
+database.execute('drop table iterations')
+database.commit()
+"""
 FORGET = "git reflog expire --expire=now --all; git gc -q --prune=now"
 COMMIT = "date +%N > kept.txt; git commit -qam"
 
@@ -28,11 +37,41 @@ COMMIT = "date +%N > kept.txt; git commit -qam"
 ATTACKS_ON_THE_RECORD = {
     "deletes the folder": ("rm -rf $STATE", REWRITTEN),
     "deletes the database": (f"rm -f {DATABASE}*", REWRITTEN),
-    "replaces the database": (f"cp {DATABASE} x; mv x {DATABASE}", REWRITTEN),
     "deletes the WAL of the database": (f"rm -f {DATABASE}-wal", REWRITTEN),
+    "deletes the shared memory of the database": (f"rm -f {DATABASE}-shm", REWRITTEN),
     "deletes the transcripts": ("rm -rf $STATE/runs", ""),
     "deletes the shadow repository": ("rm -rf $STATE/git", ""),
-    "moves the folder away": ("mv $STATE $STATE.x", REWRITTEN),
+    "writes garbage into the database": (f"{GARBAGE} {DATABASE}", ""),
+    "writes garbage into the WAL": (f"{GARBAGE} {DATABASE}-wal", ""),
+    "writes garbage into the shared memory": (f"{GARBAGE} {DATABASE}-shm", ""),
+    "truncates the database": (f": > {DATABASE}", ""),
+    "truncates the shared memory": (f": > {DATABASE}-shm", ""),
+    "writes garbage into the shadow's index": (f"{GARBAGE} $STATE/git/index", ""),
+    "writes garbage into the shadow's head": (f"{GARBAGE} $STATE/git/HEAD", ""),
+    "writes garbage into the shadow's config": (f"{GARBAGE} $STATE/git/config", ""),
+    "writes garbage into run.json": (f"{GARBAGE} $STATE/run.json", ""),
+    # The loop is needed because rooda recreates the folder when it writes run.json at the agent's
+    # start.
+    "makes the folder a link": (
+        "mv $STATE $STATE.x; while ! ln -sT $STATE.x $STATE 2>/dev/null; do rm -rf $STATE; done",
+        r"symbolic link",
+    ),
+    "makes the database a link": (f"rm {DATABASE}; ln -s $PWD/kept.txt {DATABASE}", REWRITTEN),
+    "makes the database a pipe": (f"rm {DATABASE}; mkfifo {DATABASE}", REWRITTEN),
+    "makes the database a folder": (f"rm {DATABASE}; mkdir {DATABASE}", REWRITTEN),
+    "makes the WAL a pipe": (f"rm -f {DATABASE}-wal; mkfifo {DATABASE}-wal", REWRITTEN),
+    "makes the shadow a link": ("mv $STATE/git $STATE.moved; ln -s $STATE.moved $STATE/git", ""),
+    "makes the shadow a pipe": ("rm -rf $STATE/git; mkfifo $STATE/git", ""),
+    "makes the shadow a file": ("rm -rf $STATE/git; echo x > $STATE/git", ""),
+    "makes the transcripts a pipe": ("rm -rf $STATE/runs; mkfifo $STATE/runs", ""),
+    "makes the transcripts a link": (
+        "mv $STATE/runs $STATE.moved; ln -s $STATE.moved $STATE/runs",
+        "",
+    ),
+    "drops the tables": (
+        f'{sys.executable} -S -c "{DROP}"',
+        REWRITTEN,
+    ),
 }
 ATTACKS_ON_THE_REPOSITORY = {
     "rewrites history": (
@@ -45,14 +84,19 @@ ATTACKS_ON_THE_REPOSITORY = {
     ),
     "leaves a detached head": ("git checkout -q --detach", ""),
     "leaves an index lock": (": > .git/index.lock", ""),
+    "deletes the refs of rooda": (
+        "git for-each-ref --format='delete %(refname)' refs/rooda | git update-ref --stdin",
+        r"refs of earlier snapshots had been deleted or changed",
+    ),
     "deletes the repository": ("rm -rf .git", r"WARN"),
-    "deletes the objects": ("rm -rf .git/objects; mkdir .git/objects", ""),
+    "deletes the objects": ("rm -rf .git/objects; mkdir .git/objects", r"WARN"),
     "writes garbage into the head": (f"{GARBAGE} .git/HEAD", r"WARN"),
     "makes the repository a pipe": ("rm -rf .git; mkfifo .git", r"WARN"),
 }
 FAST = {
     "deletes the folder",
-    "moves the folder away",
+    "writes garbage into the database",
+    "makes the database a pipe",
     "leaves an index lock",
     "deletes the repository",
 }
@@ -96,7 +140,7 @@ def check_that_views_work(rooda: Rooda) -> None:
 
 @pytest.mark.real(rows=1)
 @pytest.mark.parametrize("attack,pattern", attacks(ATTACKS_ON_THE_RECORD))
-def test_lost_record_is_written_again_and_does_not_stop_the_run(
+def test_corrupted_record_is_reported_and_does_not_stop_the_run(
     repo: Workspace, rooda: Rooda, attack: str, pattern: str
 ) -> None:
     command = repo.agents("echo 1 > one.txt", f"{attack}; echo 2 > two.txt", SUCCESS)
@@ -104,6 +148,12 @@ def test_lost_record_is_written_again_and_does_not_stop_the_run(
     ended_cleanly(done)
     if pattern:
         is_reported_once(done, pattern)
+    moved = repo.path.parent / "moved"
+    if (state_of(repo.path)).is_symlink():
+        (state_of(repo.path)).unlink()
+        shutil.copytree(moved, state_of(repo.path))
+        assert statuses(asked(rooda, "show"))[0] == (1, "completed")
+        return
     run = asked(rooda, "show")
     assert run["status"] == "success"
     assert statuses(run) == [(number, "completed") for number in (1, 2, 3)]
@@ -112,8 +162,15 @@ def test_lost_record_is_written_again_and_does_not_stop_the_run(
     assert (repo.path / "kept.txt").read_text() == "of the user\n"
 
 
-def test_run_after_a_lost_record_starts_cleanly(repo: Workspace, rooda: Rooda) -> None:
-    assert repo.rooda("work", "--ai-cmd", repo.agent(f"rm -rf $STATE; {SUCCESS}")).code == 0
+@pytest.mark.real(rows=1)
+@pytest.mark.parametrize(
+    "attack", [attack for attack, _ in ATTACKS_ON_THE_RECORD.values() if "mv " not in attack]
+)
+def test_run_after_a_corrupted_record_starts_cleanly(
+    repo: Workspace, rooda: Rooda, attack: str
+) -> None:
+    """The agent corrupts the record in the last iteration, so only the next start can repair it."""
+    assert repo.rooda("work", "--ai-cmd", repo.agent(f"{attack}; {SUCCESS}")).code == 0
     ended_cleanly(repo.rooda("work", "--ai-cmd", "true", "-n", "2"), 2)
     assert statuses(asked(rooda, "show")) == [(1, "completed"), (2, "completed")]
     assert len(asked(rooda, "history")) == 2
@@ -277,10 +334,13 @@ def test_full_disk_is_reported_and_the_record_is_complete_once_there_is_space(
     check_that_views_work(rooda)
 
 
-def test_agent_that_deletes_the_record_in_each_iteration_changes_no_outcome(
+def test_agent_that_corrupts_the_record_in_each_iteration_changes_no_outcome(
     repo: Workspace, rooda: Rooda
 ) -> None:
-    wrecks = [attack for attack, _ in ATTACKS_ON_THE_RECORD.values()]
+    wrecks = [
+        "rm -rf $STATE",
+        *(attack for attack, _ in ATTACKS_ON_THE_RECORD.values() if "ln -s" not in attack),
+    ]
     command = repo.agents(*(f"{{ {attack}; }} 2>/dev/null; exit 0" for attack in wrecks), SUCCESS)
     done = repo.rooda("work", "--ai-cmd", command, "-u", timeout=60)
     ended_cleanly(done)
@@ -296,7 +356,37 @@ COMMANDS = (
     *(("tell", "x"), ("stop",), ("show", "--output"), ("history", "--json"), ("show", "--json")),
     *(("report", "-o", "report.md"), ("record", "export", "copy.json"), ("list",), ("doctor",)),
 )
+ENDLESS_VIEW = """
+drop table runs;
+create view runs as with recursive n(x) as (select 1 union all select x + 1 from n)
+select x as run, x as procedure, x as status, x as started_at, x as ended_at, x as pid,
+x as pid_started, x as host, x as boot, x as workspace, x as data from n;
+"""
 CODES = "\x1b]0;PWNED\x07\x1b[2J\x9b2J\u202e\u2066"
+
+
+@pytest.mark.real(rows=1)
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_record_with_an_endless_view_is_answered_with_an_error(
+    a_record: Path, workspace: Workspace, words: tuple[str, ...]
+) -> None:
+    shutil.copytree(a_record, workspace.state)
+    with contextlib.closing(sqlite3.connect(workspace.state / "rooda.db")) as connection:
+        connection.executescript(ENDLESS_VIEW)
+    done = workspace.rooda(*words, timeout=20)
+    assert "Internal error" not in done.err
+    if words[0] not in ("tell", "stop", "restore", "list", "doctor") and "--all" not in words:
+        assert done.code == 1
+        assert re.search(r"rooda\.db` can't be read \(`runs` is a view\).*mv ", done.err), done.err
+
+
+def test_run_puts_a_record_with_an_endless_view_aside(a_record: Path, workspace: Workspace) -> None:
+    shutil.copytree(a_record, workspace.state)
+    with contextlib.closing(sqlite3.connect(workspace.state / "rooda.db")) as connection:
+        connection.executescript(ENDLESS_VIEW)
+    done = workspace.work("true", "-n", "1")
+    ended_cleanly(done, 2)
+    assert "was broken (`runs` is a view): put aside as `rooda.db.broken-1`" in done.err
 
 
 def with_codes(value: object) -> object:

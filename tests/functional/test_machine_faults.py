@@ -9,7 +9,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -31,7 +31,7 @@ from support.faults import (
     turns,
 )
 from support.finished import Finished
-from support.workspace import PROCEDURE, Running, Workspace, alive, wait_for
+from support.workspace import PROCEDURE, ROODA, Running, Workspace, alive, wait_for
 
 pytestmark = [
     pytest.mark.skipif(not Path("/proc/self").exists(), reason="reads /proc"),
@@ -112,21 +112,39 @@ def test_state_folder_deleted_during_an_iteration_does_no_harm(
     done = work(nursery, workspace, agent, "--capture", capture)
     check(done, workspace, 0)
     assert got_its_prompt(workspace)
-    assert "rooda.db` was deleted during the run: rooda wrote it again" in done.err
+    warnings = [line for line in done.log if line.startswith("WARN")]
+    assert all("`.rooda/rooda.db` was deleted" in line for line in warnings), "no other warning"
+
+
+OTHER = "mkdir other && echo mine > other/run.json && echo mine > other/prompt.md"
+IN_THE_WAY = {
+    "file": "echo mine > $STATE",
+    "dangling link": "ln -s nowhere $STATE",
+    "link to a folder": f"{OTHER} && ln -s other $STATE",
+    "link to itself": "ln -s $STATE $STATE",
+    "FIFO": "mkfifo $STATE",
+}
 
 
 @pytest.mark.long
 @CAPTURES
-def test_file_in_place_of_the_state_folder_is_a_warning(
-    workspace: Workspace, nursery: Nursery, capture: str
+@pytest.mark.parametrize("thing", IN_THE_WAY)
+def test_other_file_in_place_of_the_state_folder_is_a_warning(
+    workspace: Workspace, nursery: Nursery, thing: str, capture: str
 ) -> None:
-    damage = f"{NOTED}; rm -rf $STATE; echo mine > $STATE; echo said"
+    damage = f"{NOTED}; rm -rf $STATE; {IN_THE_WAY[thing]}; echo said"
     agent = agent_by_turns(workspace, damage, READ_THEN_SUCCESS)
     done = work(nursery, workspace, agent, "--capture", capture)
     check(done, workspace, 0)
     assert "WARN: The state folder can't be written; a temporary file is used instead" in done.err
     assert got_its_prompt(workspace)
-    assert (workspace.state).read_text() == "mine\n"
+    if thing == "file":
+        assert (workspace.state).read_text() == "mine\n"
+    if thing == "link to a folder":
+        other = {file.name: file.read_text() for file in (workspace.path / "other").iterdir()}
+        assert other == {"run.json": "mine\n", "prompt.md": "mine\n"}, (
+            "rooda wrote through the link"
+        )
 
 
 @pytest.mark.real(rows=1)
@@ -175,28 +193,77 @@ def test_state_folder_without_permissions_at_the_start_is_named(
 # -- damage to the files in the state folder -------------------------------------------------
 
 
+def replace_file(name: str, make: str) -> str:
+    """Replace a file, in this iteration and in the next."""
+    return f"rm {KEPT}/{name}; mkdir {NEXT}; for at in {KEPT} {NEXT}; do {make} $at/{name}; done"
+
+
 DAMAGES = {
+    "FIFO for the next note": "mkfifo $STATE/run.new",
+    "link for the next note": "ln -s ../mine.txt $STATE/run.new",
+    "link for the ignore file": "rm $STATE/.gitignore; ln -s ../new.txt $STATE/.gitignore",
     "empty transcript": f": > {KEPT}/stdout.log",
+    "folder for a transcript": replace_file("stdout.log", "mkdir"),
+    "link for the next folder": f"mkdir other; ln -s ../../../other {NEXT}",
+}
+MORE_DAMAGES = {
+    "garbage in the note": "head -c 99999 /dev/urandom > $STATE/run.json",
+    "other JSON in the note": "echo '{\"run\": [[]]}' > $STATE/run.json",
+    "FIFO for the note": "rm $STATE/run.json; mkfifo $STATE/run.json",
+    "folder for the note": "rm $STATE/run.json; mkdir -p $STATE/run.json/x",
+    "folder for the next note": "mkdir -p $STATE/run.new/x",
+    "link for the prompt": replace_file("prompt.md", "ln -s ../../../../mine.txt"),
+    "folder for the prompt": replace_file("prompt.md", "mkdir"),
     "more in the transcript": f"echo more >> {KEPT}/stdout.log",
     "hole in the transcript": f"truncate -s 1M {KEPT}/stdout.log",
+    "FIFO for a transcript": replace_file("stdout.log", "mkfifo"),
+    "link for a transcript": replace_file("stderr.log", "ln -s ../../../../mine.txt"),
     "file for the next folder": f"echo > {NEXT}",
+    "FIFO for the next folder": f"mkfifo {NEXT}",
+    "link for the runs": "mkdir other; rm -r $STATE/runs; ln -s ../other $STATE/runs",
     "file for the runs": "rm -r $STATE/runs; echo > $STATE/runs",
 }
 
 
 @pytest.mark.long
 @CAPTURES
-@pytest.mark.parametrize("damage", [*DAMAGES])
+@pytest.mark.parametrize("damage", [*DAMAGES, *rarely(*MORE_DAMAGES)])
 def test_damage_by_the_agent_to_the_state_folder_changes_nothing(
     workspace: Workspace, nursery: Nursery, damage: str, capture: str
 ) -> None:
-    """Neither the agent's later output nor the next iterations suffer."""
-    harm = f"echo before; {NOTED}; {DAMAGES[damage]}; echo said"
+    """Neither the agent's later output, nor the next iterations, nor the user's files suffer."""
+    workspace.write("mine.txt", "mine")
+    harm = f"echo before; {NOTED}; {(DAMAGES | MORE_DAMAGES)[damage]}; echo said"
     agent = agent_by_turns(workspace, harm, "echo next", SUCCESS)
     done = work(nursery, workspace, agent, "--capture", capture, "-v")
     check(done, workspace, 0)
     assert turns(workspace) == 3
     assert "said" in done.out
+    assert (workspace.path / "mine.txt").read_text() == "mine"
+    assert not (workspace.path / "new.txt").exists()
+    assert not list(workspace.path.glob("other/*")), "rooda wrote through the link"
+
+
+@pytest.mark.real(rows=1)
+@pytest.mark.parametrize(
+    "file,make",
+    [
+        ("run.json", os.mkfifo),
+        ("run.new", os.mkfifo),
+        *(
+            pytest.param(file, make, marks=pytest.mark.long)
+            for file in ("runs", "git", "rooda.db", "rooda.db-wal", "rooda.db-shm", ".gitignore")
+            for make in (os.mkfifo, os.mkdir, Path.touch)
+        ),
+    ],
+)
+def test_other_files_in_the_state_folder_do_not_block_a_start(
+    workspace: Workspace, nursery: Nursery, file: str, make: Callable[[Path], None]
+) -> None:
+    make_state_folder(workspace.state)
+    make(workspace.state / file)
+    check(work(nursery, workspace, agent_by_turns(workspace, READ_THEN_SUCCESS)), workspace, 0)
+    assert got_its_prompt(workspace)
 
 
 @pytest.mark.long
@@ -365,6 +432,17 @@ def test_full_disk_at_the_start_is_reported(
     assert NO_ROOM in done.err.lower()
     assert "None" not in done.err
     assert "Free some disk space" in done.err, "the advice is not about the folder's mode"
+
+
+@pytest.mark.long
+def test_start_on_a_full_disk_leaves_no_incomplete_state_folder(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    agent = agent_by_turns(workspace, f'cp $STATE/.gitignore "$home/ignored"; {SUCCESS}')
+    start = f"{shlex.quote(str(ROODA))} work --ai-cmd true 2>/dev/null"
+    done = on_a_small_disk(nursery, workspace, agent, then=f"{FILL}; {start}; rm big")
+    check(done, workspace, 0)
+    assert (workspace.home / "ignored").read_text() == "*\n", "git ignores the folder"
 
 
 @pytest.mark.real(rows=1)

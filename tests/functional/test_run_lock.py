@@ -25,6 +25,7 @@ from rooda.process.leftovers import start_time
 from rooda.text.event import Event
 from rooda.workspace.lock import Lock, LockHeldError
 from rooda.workspace.lock_note import LockNote, here, read_note
+from rooda.workspace.state_folder import make_state_folder
 from rooda.workspace.work_tree import work_tree
 from support.children import Nursery, until
 from support.finished import Finished
@@ -538,6 +539,80 @@ def test_note_with_invalid_values_changes_nothing(
     write_note(workspace, note_of(workspace, **INVALID[kind]))
     assert start_events(workspace) == []
     assert alive(bystander[0])
+
+
+def _folder(path: Path) -> None:
+    path.mkdir()
+    (path / "inside").touch()
+
+
+def _loop(path: Path) -> None:
+    path.symlink_to(path)
+
+
+def _dangling(path: Path) -> None:
+    path.symlink_to(path.parent / "nowhere")
+
+
+def _precious(path: Path) -> None:
+    path.symlink_to(path.parent.parent / "precious")
+
+
+def _endless(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def _socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as end:
+        # The address of a socket is limited to about 100 bytes: bind by a short name.
+        fd = os.open(path.parent, os.O_RDONLY)
+        try:
+            end.bind(f"/proc/self/fd/{fd}/{path.name}")
+        finally:
+            os.close(fd)
+
+
+def _unreadable(path: Path) -> None:
+    path.touch(0o000)
+
+
+KINDS = [_folder, _loop, _dangling, _precious, _endless, _unreadable]
+if sys.platform == "linux":
+    KINDS.append(_socket)
+
+
+@pytest.mark.parametrize("name", ["run.json", "run.new"])
+@pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__.strip("_"))
+def test_other_file_in_place_of_the_note_does_no_harm(
+    workspace: Workspace, make: Callable[[Path], None], name: str
+) -> None:
+    precious = workspace.write("precious", "do not touch\n")
+    make_state_folder(workspace.state)
+    make(workspace.state / name)
+    assert start_events(workspace) == []
+    assert precious.read_text() == "do not touch\n"
+
+
+@pytest.mark.real(rows=1)
+@pytest.mark.parametrize("name", ["run.json", "run.new"])
+def test_fifo_in_place_of_the_note_does_not_block_a_start(
+    workspace: Workspace, nursery: Nursery, name: str
+) -> None:
+    make_state_folder(workspace.state)
+    os.mkfifo(workspace.state / name)
+    running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(DONE))
+    assert running.finish(timeout=20).code == 0
+
+
+@pytest.mark.long
+def test_fifo_in_place_of_the_note_does_not_block_a_refused_start(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    replaced = "rm -f $STATE/run.json; mkfifo $STATE/run.json"
+    running_run(workspace, nursery, f"{NOTED}; {replaced}; {HANGS}")
+    refusal = nursery.start(workspace, "work", "--ai-cmd", "true").finish(timeout=20)
+    assert refusal.code == 1
+    assert "another run is at work" in refusal.err
 
 
 # -- the lock itself -----------------------------------------------------------------------

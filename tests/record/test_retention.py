@@ -1,5 +1,6 @@
 """Retention of runs by age, size and number; running runs are never deleted."""
 
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -225,18 +226,29 @@ def test_run_without_files_is_pruned(archive: Archive) -> None:
     assert archive.rows == [archive.run(2)]
 
 
-def test_link_in_a_run_is_not_followed(archive: Archive) -> None:
+@pytest.mark.parametrize("place", ["a run", "an iteration", "all runs"])
+def test_links_are_not_followed(archive: Archive, place: str) -> None:
     run = archive.add(1, size=100_000)
     archive.add(2)
     outside = archive.path / "outside"
-    link = iteration_folder(state_of(archive.path), run, 1)
-    link.rename(outside)
+    links = {
+        "a run": run_folder(state_of(archive.path), run),
+        "an iteration": iteration_folder(state_of(archive.path), run, 1),
+        "all runs": archive.folder / "runs",
+    }
+    links[place].rename(outside)
     before = sorted(outside.rglob("*"))
-    link.symlink_to(outside)
+    links[place].symlink_to(outside)
     assert size_on_disk(state_of(archive.path), run) < 50_000
-    assert archive.prune(of_number(1)) == [run]
+    gone = archive.prune(of_number(1))
     assert sorted(outside.rglob("*")) == before
-    assert not run_folder(state_of(archive.path), run).exists()
+    if place == "all runs":  # nothing can be deleted there, so the rows stay
+        assert gone == []
+        assert len(archive.troubles) == 1
+        assert archive.rows == [archive.run(1), archive.run(2)]
+    else:
+        assert gone == [run]
+        assert not os.path.lexists(run_folder(state_of(archive.path), run))
 
 
 def test_name_with_a_path_is_no_run(archive: Archive) -> None:

@@ -3,14 +3,10 @@
 import contextlib
 import os
 import shutil
-import signal
-import sqlite3
-import time
 from pathlib import Path
 
 import pytest
 
-from rooda.record import old_database
 from rooda.record.record_reader import RecordReader
 from rooda.record.rows import StoreError
 from rooda.record.settle import import_old_record, settled
@@ -189,118 +185,3 @@ def test_import_waits_for_no_run_of_the_old_version(tree: Path, old: StateFolder
     shutil.rmtree(old / "runs")
     import_old_record(old, record_at(tree))
     assert numbers(state_of(tree)) == [1, 2]
-
-
-# -- forged ----------------------------------------------------------------------------------
-
-ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
-COLUMNS = (
-    "x AS run, x AS procedure, x AS status, x AS started_at, x AS ended_at, x AS pid, "
-    "x AS pid_started, x AS host, x AS boot, x AS workspace, x AS data, x AS number, x AS attempt"
-)
-VIEW = f"CREATE VIEW {{}} AS SELECT {COLUMNS} FROM ({ENDLESS})"
-FORGERIES = {
-    "runs is a view": ("DROP TABLE runs", VIEW.format("runs")),
-    "runs is a view of another case": ("DROP TABLE runs", VIEW.format("RUNS")),
-    "iterations is a view": ("DROP TABLE iterations", VIEW.format("iterations")),
-    "runs is a virtual table": (
-        "DROP TABLE runs",
-        f"CREATE VIRTUAL TABLE runs USING fts5({COLUMNS.replace('x AS ', '')})",
-    ),
-    "a column is generated": (
-        "DROP TABLE iterations",
-        (
-            "CREATE TABLE iterations (run, number, attempt, status, started_at, ended_at, "
-            "data AS (hex(zeroblob(400000000))))"
-        ),
-    ),
-    "a trigger is there": (
-        "CREATE TRIGGER t AFTER INSERT ON iterations BEGIN DELETE FROM runs; END",
-    ),
-    "an index has an expression": ("CREATE INDEX i ON runs(hex(data))",),
-    "a table is gone": ("DROP TABLE iterations",),
-    "a row is too large": ("UPDATE runs SET data = zeroblob(70000000)",),
-    "a later version wrote it": ("PRAGMA user_version = 99",),
-}
-
-
-def forge(state: StateFolder, *statements: str) -> None:
-    with contextlib.closing(sqlite3.connect(state / "rooda.db")) as connection:
-        for statement in statements:
-            connection.execute(statement)
-        connection.commit()
-
-
-def refused(old: StateFolder, tree: Path, words: str) -> None:
-    """Import a record that is refused, in a bounded time and before it has a database."""
-    began = time.thread_time()
-    with pytest.raises(StoreError, match=words):
-        import_old_record(old, record_at(tree))
-    assert time.thread_time() - began < 3
-    assert not (state_of(tree) / "rooda.db").exists()
-
-
-@pytest.mark.parametrize("statements", FORGERIES.values(), ids=FORGERIES)
-def test_forged_old_record_is_refused(
-    tree: Path, old: StateFolder, statements: tuple[str, ...]
-) -> None:
-    forge(old, *statements)
-    refused(old, tree, "its database can't be read")
-
-
-@pytest.mark.parametrize("name", ["rooda.db", "rooda.db-journal"])
-@pytest.mark.parametrize("kind", ["pipe", "link"])
-def test_pipe_or_link_in_an_old_record_is_refused(
-    tree: Path, old: StateFolder, name: str, kind: str
-) -> None:
-    (old / name).unlink(missing_ok=True)
-    if kind == "pipe":
-        os.mkfifo(old / name)
-    else:
-        (old / name).symlink_to("/dev/zero")
-    refused(old, tree, f"{name} is not a file")
-
-
-@pytest.mark.parametrize("limit", ["_MOST_ROWS", "_MOST_READ"])
-def test_old_record_with_too_much_in_it_is_refused(
-    tree: Path, old: StateFolder, limit: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(old_database, limit, 1)
-    refused(old, tree, "more than")
-
-
-def test_rows_of_an_old_record_that_make_no_sense_are_left_out(
-    tree: Path, old: StateFolder
-) -> None:
-    parts = "[" + "[]," * 700_000 + "[]]"
-    forge(
-        old,
-        "UPDATE iterations SET data = 'nonsense' WHERE number = 1",
-        f"UPDATE iterations SET data = '{{\"x\": {parts}}}' WHERE number = 2",
-        "INSERT INTO runs SELECT '../../home', procedure, status, started_at, ended_at, pid, "
-        "pid_started, host, boot, workspace, data FROM runs",
-    )
-    import_old_record(old, record_at(tree))
-    assert [row.run for row in RecordReader(state_of(tree)).runs()] == [RUN]
-    assert numbers(state_of(tree)) == []
-
-
-def test_view_of_the_user_beside_the_old_tables_is_left_alone(tree: Path, old: StateFolder) -> None:
-    forge(old, "CREATE VIEW mine AS SELECT run FROM runs", "ANALYZE")
-    import_old_record(old, record_at(tree))
-    assert numbers(state_of(tree)) == [1, 2]
-
-
-def test_statement_without_an_end_is_interrupted_and_signals_are_handled() -> None:
-    noted: list[float] = []
-    before = signal.signal(signal.SIGALRM, lambda *_: noted.append(time.thread_time()))
-    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
-        old_database.limit_time(connection, 0.3)
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
-        try:
-            with pytest.raises(sqlite3.OperationalError, match="interrupted"):
-                connection.execute(f"SELECT count(*) FROM ({ENDLESS})").fetchone()
-        finally:
-            signal.signal(signal.SIGALRM, before)
-        assert noted
-        assert noted[0] < time.thread_time() - 0.05

@@ -18,7 +18,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from rooda.record import recent_rows, record_reader
-from rooda.record.database import Database
+from rooda.record.database import Database, connect, limit_time
+from rooda.record.file_watch import CHANGED, FileWatch
 from rooda.record.recent_rows import RecentRows
 from rooda.record.record_reader import RecordReader, moment
 from rooda.record.rows import IterationRow, NoRecord, RunRow, StoreError
@@ -300,11 +301,23 @@ def test_newer_store_is_refused_and_unchanged(bench: Bench) -> None:
     assert bench.troubles == []
 
 
-# -- what happens to the files -------------------------------------------------------------
+# -- what agents do to the files -----------------------------------------------------------
 
 
 def garbage(file: Path) -> None:
     file.write_bytes(b"garbage " * 100)
+
+
+def garbage_in_place(file: Path) -> None:
+    with file.open("r+b") as opened:
+        opened.write(os.urandom(file.stat().st_size))
+
+
+def garbage_in_its_second_half(file: Path) -> None:
+    half = file.stat().st_size // 2
+    with file.open("r+b") as opened:
+        opened.seek(half)
+        opened.write(os.urandom(half))
 
 
 def a_foreign_database(file: Path) -> None:
@@ -313,72 +326,154 @@ def a_foreign_database(file: Path) -> None:
         connection.execute("CREATE TABLE recipes (name TEXT)")
 
 
+def a_future_database(file: Path) -> None:
+    file.unlink()
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+
+
 def without_tables(file: Path) -> None:
     with contextlib.closing(sqlite3.connect(file)) as connection:
         connection.execute("DROP TABLE iterations")
+
+
+def a_pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def a_link(file: Path) -> None:
+    outside = file.parent.parent / "outside"
+    outside.write_text("mine")
+    file.unlink()
+    file.symlink_to(outside)
+
+
+def a_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+    (file / "deep").mkdir()
 
 
 def moved_away(file: Path) -> None:
     file.rename(file.with_name("elsewhere"))
 
 
-def all_files_are_deleted(file: Path) -> None:
-    for found in file.parent.glob("rooda.db*"):
-        found.unlink()
+def everywhere(damage: Callable[[Path], None], names: str = "rooda.db*") -> Callable[[Path], None]:
+    def do(file: Path) -> None:
+        for found in sorted(file.parent.glob(names)):
+            damage(found)
+
+    return do
 
 
 def beside(suffix: str, damage: Callable[[Path], None]) -> Callable[[Path], None]:
     return lambda file: damage(file.with_name(file.name + suffix))
 
 
-DURING_A_RUN: dict[str, Callable[[Path], None]] = {
+def emptied(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+# After these, the rows of earlier runs can still be read, from the file or from memory.
+KEEPS_EARLIER_RUNS: dict[str, Callable[[Path], None]] = {
     "the folder is deleted": lambda file: shutil.rmtree(file.parent),
     "the file is deleted": Path.unlink,
     "the WAL is deleted": beside("-wal", Path.unlink),
     "the shared memory is deleted": beside("-shm", Path.unlink),
-    "all files are deleted": all_files_are_deleted,
+    "all files are deleted": everywhere(Path.unlink),
+    "the WAL is garbage": beside("-wal", garbage),
+    "the WAL is garbage in place": beside("-wal", garbage_in_place),
+    "the WAL is empty": beside("-wal", emptied),
+    "the WAL is a pipe": beside("-wal", a_pipe),
+    "the shared memory is a link": beside("-shm", a_link),
+    "the shared memory is a folder": beside("-shm", a_folder),
+    "the file is a pipe": a_pipe,
+    "the file is a link": a_link,
+    "the file is a folder": a_folder,
     "the file is a foreign database": a_foreign_database,
+    "the file is a future database": a_future_database,
     "the file is moved away": moved_away,
-    "a table is gone": without_tables,
 }
-BEFORE_A_RUN: dict[str, Callable[[Path], None]] = {
+LOSES_EARLIER_RUNS: dict[str, Callable[[Path], None]] = {
     "the file is garbage": garbage,
-    "the file is a foreign database": a_foreign_database,
+    "the file is garbage in place": garbage_in_place,
+    "half of the file is garbage": garbage_in_its_second_half,
+    "the file is empty": emptied,
+    "all files are garbage": everywhere(garbage),
+    "all files are garbage in place": everywhere(garbage_in_place),
+    "all files are empty": everywhere(emptied),
     "a table is gone": without_tables,
+}
+HARMLESS: dict[str, Callable[[Path], None]] = {
+    "the shared memory is garbage": beside("-shm", garbage),
+    "the shared memory is empty": beside("-shm", emptied),
+    "the WAL and the shared memory are garbage": everywhere(garbage, "rooda.db-*"),
+    "the file is touched": os.utime,
+    "the folder is open to all": lambda file: file.parent.chmod(0o777),
 }
 
 
-@pytest.mark.parametrize("damage", DURING_A_RUN)
-def test_lost_store_is_rewritten(bench: Bench, damage: str) -> None:
+@pytest.mark.parametrize("damage", [*KEEPS_EARLIER_RUNS, *LOSES_EARLIER_RUNS])
+def test_corrupted_store_is_rewritten(bench: Bench, damage: str) -> None:
     store = bench.store_in_use()
-    DURING_A_RUN[damage](bench.file)
+    (KEEPS_EARLIER_RUNS | LOSES_EARLIER_RUNS)[damage](bench.file)
     store.save(a_run(reason="step 2"), an_iteration(2, "executing"))
     assert bench.numbers() == [1, 2]
     assert bench.reader.run(RUN).reason == "step 2"
     store.save(iteration=an_iteration(2))
     assert bench.reader.iterations(RUN) == [an_iteration(1), an_iteration(2)]
-    assert bench.reader.run(EARLIER).status == "success"
-    if damage != "a table is gone":
+    if damage in KEEPS_EARLIER_RUNS:
+        assert bench.reader.run(EARLIER).status == "success"
         assert bench.numbers(EARLIER) == BEFORE
     [trouble] = bench.troubles
     assert trouble.startswith(f"`{bench.file}` ")
     assert "during the run" in trouble
+    outside = bench.path / "outside"
+    assert not outside.exists() or outside.read_text() == "mine"
     store.close()
     assert bench.numbers() == [1, 2]
-    assert bench.numbers(EARLIER) in (BEFORE, [])
 
 
-def test_store_that_was_deleted_last_is_complete_after_close(bench: Bench) -> None:
+@pytest.mark.parametrize("damage", HARMLESS)
+def test_harmless_changes_are_not_reported(bench: Bench, damage: str) -> None:
     store = bench.store_in_use()
-    shutil.rmtree(bench.folder)
+    HARMLESS[damage](bench.file)
+    store.save(iteration=an_iteration(2))
+    assert bench.numbers() == [1, 2]
+    assert bench.numbers(EARLIER) == BEFORE
+    store.close()
+    assert bench.numbers() == [1, 2]
+    assert bench.troubles == []
+    assert list(bench.folder.glob("*broken*")) == []
+
+
+def test_changes_by_another_program_stay_except_in_the_current_run(bench: Bench) -> None:
+    store = bench.store_in_use()
+    with contextlib.closing(sqlite3.connect(bench.file)) as connection, connection:
+        connection.execute("DELETE FROM runs WHERE run = ?", (EARLIER,))
+        connection.execute("DELETE FROM iterations")
+    store.save(iteration=an_iteration(2))
+    assert [row.run for row in bench.reader.runs()] == [RUN]
+    assert bench.numbers(EARLIER) == []
+    assert bench.numbers() == [1, 2]
+    assert bench.troubles == []
+
+
+@pytest.mark.parametrize(
+    "damage", ["the folder is deleted", "the shared memory is empty", "all files are empty"]
+)
+def test_store_that_was_corrupted_last_is_complete_after_close(bench: Bench, damage: str) -> None:
+    store = bench.store_in_use()
+    (KEEPS_EARLIER_RUNS | LOSES_EARLIER_RUNS | HARMLESS)[damage](bench.file)
     store.close()
     assert bench.numbers() == [1]
 
 
-def test_store_that_is_damaged_repeatedly_stays_complete(bench: Bench) -> None:
+def test_store_that_is_corrupted_repeatedly_stays_complete(bench: Bench) -> None:
     store = bench.store_in_use()
     for number in range(2, 9):
-        without_tables(bench.file)
+        garbage(bench.file)
         store.save(iteration=an_iteration(number))
     assert bench.numbers() == list(range(1, 9))
     assert len(bench.troubles) == 1
@@ -386,30 +481,61 @@ def test_store_that_is_damaged_repeatedly_stays_complete(bench: Bench) -> None:
     assert set(names) == {"5", "6", "7"}
 
 
-def test_rows_that_cannot_be_written_now_are_written_later(bench: Bench) -> None:
+@pytest.mark.real
+def test_rows_of_a_killed_run_are_checkpointed_when_the_store_is_opened(bench: Bench) -> None:
+    killed_after("bench.store_in_use()", bench.path)
+    assert bench.file.with_name("rooda.db-wal").stat().st_size > 0
+    store = bench.store()
+    for suffix in ("-wal", "-shm"):
+        garbage(bench.file.with_name(f"rooda.db{suffix}"))
+    store.save(a_run("another"))
+    assert bench.numbers() == [1]
+    assert {row.run for row in bench.reader.runs()} == {"another", RUN, EARLIER}
+
+
+@pytest.mark.parametrize("is_link", [True, False], ids=["a link", "a file"])
+def test_rows_that_cannot_be_written_now_are_written_later(bench: Bench, *, is_link: bool) -> None:
     store = bench.store_in_use()
+    outside = bench.path / "outside"
+    outside.mkdir()
     shutil.rmtree(bench.folder)
-    bench.folder.write_text("mine")
+    if is_link:
+        bench.folder.symlink_to(outside)
+    else:
+        bench.folder.write_text("mine")
     for number in (2, 3, 4):
         store.save(iteration=an_iteration(number))
     [trouble] = bench.troubles
-    assert trouble.endswith("(File exists): it is kept in memory until that works")
-    assert bench.folder.read_text() == "mine"
+    assert trouble.endswith("; move it away): it is kept in memory until that works")
+    assert list(outside.iterdir()) == []
     bench.folder.unlink()
     store.save(iteration=an_iteration(5))
     assert bench.numbers() == [1, 2, 3, 4, 5]
     assert bench.numbers(EARLIER) == BEFORE
 
 
-@pytest.mark.parametrize("damage", BEFORE_A_RUN)
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *(
+            damage
+            for damage in LOSES_EARLIER_RUNS
+            if damage not in ("the file is empty", "all files are empty")
+        ),
+        "the file is a pipe",
+        "the file is a link",
+        "the file is a folder",
+        "the file is a foreign database",
+    ],
+)
 def test_store_that_was_corrupt_before_the_run_is_put_aside(bench: Bench, damage: str) -> None:
     bench.store_in_use().close()
-    BEFORE_A_RUN[damage](bench.file)
+    (KEEPS_EARLIER_RUNS | LOSES_EARLIER_RUNS)[damage](bench.file)
     store = bench.store()
     store.save(a_run(), an_iteration(7))
     assert bench.numbers() == [7]
     [trouble] = bench.troubles
-    assert "put aside as `rooda.db.broken-1`" in trouble
+    assert trouble.endswith("put aside as `rooda.db.broken-1`")
     assert os.path.lexists(bench.folder / "rooda.db.broken-1")
 
 
@@ -425,6 +551,35 @@ def test_leftover_wal_of_a_deleted_database_does_no_harm(bench: Bench, *, was_ki
     assert [row.run for row in bench.reader.runs()] == ["another"]
     assert bench.numbers("another") == [1]
     assert bench.troubles == []
+
+
+def test_leftover_draft_does_not_block_the_rewrite(bench: Bench) -> None:
+    store = bench.store_in_use()
+    a_folder(bench.file)
+    (bench.folder / "rooda.db.new" / "deep").mkdir(parents=True)
+    os.mkfifo(bench.folder / "rooda.db.new-journal")
+    store.save(iteration=an_iteration(2))
+    assert bench.numbers() == [1, 2]
+    assert list(bench.folder.glob("rooda.db.new*")) == []
+
+
+def test_file_without_a_wal_can_be_watched(tmp_path: Path) -> None:
+    file = tmp_path / "some.db"
+    file.write_bytes(bytes(4096))
+    with contextlib.closing(FileWatch(file)) as watch:
+        assert watch.found() is None
+        emptied(file)
+        assert watch.found() == CHANGED
+        assert file.stat().st_size == 0  # FileWatch only detects the change; it repairs nothing
+
+
+def test_pipe_in_place_of_the_journal_does_not_block(bench: Bench) -> None:
+    bench.store_in_use().close()
+    os.mkfifo(bench.folder / "rooda.db-journal")
+    with pytest.raises(StoreError, match=r"rooda\.db-journal is not a file"):
+        bench.reader.runs()
+    bench.store().save(run=a_run())
+    assert [row.run for row in bench.reader.runs()] == [RUN]
 
 
 # -- what the machine does to the files -----------------------------------------------------
@@ -753,10 +908,21 @@ def test_reader_of_another_file_fails_and_does_not_change_it(bench: Bench, conte
     assert bench.file.read_bytes() == content
 
 
+@pytest.mark.parametrize("damage", [a_pipe, a_link, a_folder, a_foreign_database])
+def test_reader_follows_no_link_and_never_blocks(
+    bench: Bench, damage: Callable[[Path], None]
+) -> None:
+    bench.store_in_use().close()
+    damage(bench.file)
+    for ask in (bench.reader.run, bench.reader.runs, bench.numbers):
+        with pytest.raises(StoreError, match="can't be read"):
+            ask()
+
+
 def test_reader_of_a_store_without_a_table_names_the_table(bench: Bench) -> None:
     bench.store_in_use().close()
     without_tables(bench.file)
-    with pytest.raises(StoreError, match=r"can't be read \(no such table: iterations\)"):
+    with pytest.raises(StoreError, match=r"can't be read \(it has no table `iterations`\)"):
         bench.numbers()
 
 
@@ -772,7 +938,105 @@ def test_reader_that_was_opened_before_the_store_sees_new_rows(bench: Bench) -> 
     assert [row.number for row in reader.iterations(RUN)] == [1, 2]
 
 
-# -- records that another program locked, and long ones ------------------------------------
+# -- records that another program forged ---------------------------------------------------
+
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
+COLUMNS = (
+    "x AS run, x AS procedure, x AS status, x AS started_at, x AS ended_at, x AS pid, "
+    "x AS pid_started, x AS host, x AS boot, x AS workspace, x AS data, x AS number, x AS attempt"
+)
+VIEW = f"CREATE VIEW {{}} AS SELECT {COLUMNS} FROM ({ENDLESS})"
+FORGERIES = {
+    "runs is a view": ("DROP TABLE runs", VIEW.format("runs")),
+    "runs is a view of another case": ("DROP TABLE runs", VIEW.format("RUNS")),
+    "iterations is a view": ("DROP TABLE iterations", VIEW.format("iterations")),
+    "runs is a virtual table": (
+        "DROP TABLE runs",
+        f"CREATE VIRTUAL TABLE runs USING fts5({COLUMNS.replace('x AS ', '')})",
+    ),
+    "a column is generated": (
+        "DROP TABLE iterations",
+        (
+            "CREATE TABLE iterations (run, number, attempt, status, started_at, ended_at, "
+            "data AS (hex(zeroblob(400000000))))"
+        ),
+    ),
+    "a trigger is there": (
+        "CREATE TRIGGER t AFTER INSERT ON iterations BEGIN DELETE FROM runs; END",
+    ),
+    "a check is expensive": (
+        "DROP TABLE iterations",
+        (
+            "CREATE TABLE iterations (run, number, attempt, status, started_at, ended_at, data, "
+            "CHECK (length(hex(randomblob(100000000))) > 0))"
+        ),
+    ),
+    "an index has an expression": ("CREATE INDEX i ON runs(hex(data))",),
+}
+
+
+def forge(bench: Bench, *statements: str) -> None:
+    with contextlib.closing(sqlite3.connect(bench.file)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+
+
+@pytest.mark.parametrize("statements", FORGERIES.values(), ids=FORGERIES)
+def test_forged_tables_are_not_read(bench: Bench, statements: tuple[str, ...]) -> None:
+    bench.store_in_use().close()
+    forge(bench, *statements)
+    began = time.thread_time()
+    for question in (bench.reader.runs, bench.reader.run, lambda: bench.reader.iterations(RUN)):
+        with pytest.raises(
+            StoreError, match=r"rooda\.db` can't be read \(`(runs|iter).*mv .*rooda"
+        ):
+            question()
+    assert time.thread_time() - began < 2
+
+
+@pytest.mark.parametrize("statements", FORGERIES.values(), ids=FORGERIES)
+def test_forged_tables_are_put_aside_by_a_run(bench: Bench, statements: tuple[str, ...]) -> None:
+    bench.store_in_use().close()
+    forge(bench, *statements)
+    store = bench.store()
+    store.save(a_run(), an_iteration(7))
+    assert bench.numbers() == [7]
+    assert "put aside as `rooda.db.broken-1`" in bench.troubles[0]
+
+
+@pytest.mark.parametrize("statements", FORGERIES.values(), ids=FORGERIES)
+def test_tables_that_are_forged_during_a_run_are_written_again(
+    bench: Bench, statements: tuple[str, ...]
+) -> None:
+    store = bench.store_in_use()
+    forge(bench, *statements)
+    store.save(iteration=an_iteration(2))
+    assert bench.numbers() == [1, 2]
+    assert "rooda wrote it again" in bench.troubles[0]
+
+
+def test_view_of_the_user_beside_the_tables_is_left_alone(bench: Bench) -> None:
+    bench.store_in_use().close()
+    forge(bench, "CREATE VIEW mine AS SELECT run FROM runs", "ANALYZE")
+    assert bench.reader.run().run == RUN
+    assert bench.store().runs()[-1].run == RUN
+    assert bench.troubles == []
+
+
+def test_statement_without_an_end_is_interrupted_and_signals_are_handled(tmp_path: Path) -> None:
+    noted: list[float] = []
+    before = signal.signal(signal.SIGALRM, lambda *_: noted.append(time.thread_time()))
+    with contextlib.closing(connect(tmp_path / "any.db", "mode=rwc")) as connection:
+        limit_time(connection, 0.3)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        try:
+            with pytest.raises(sqlite3.OperationalError, match="interrupted"):
+                connection.execute(f"SELECT count(*) FROM ({ENDLESS})").fetchone()
+        finally:
+            signal.signal(signal.SIGALRM, before)
+        assert noted
+        assert noted[0] < time.thread_time() - 0.05
 
 
 class StopError(Exception):
@@ -811,6 +1075,28 @@ def test_locked_record_is_an_error_when_the_patience_is_over(bench: Bench) -> No
             RecordReader(bench.folder, patience=0.1).runs()
 
 
+def test_row_that_is_too_large_is_shown_without_its_data(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.store_in_use().close()
+    monkeypatch.setattr(record_reader, "_LONGEST_ROW", 1_000_000)
+    forge(bench, f"UPDATE iterations SET data = hex(zeroblob(600000)) WHERE run = '{RUN}'")
+    forge(bench, f"UPDATE runs SET data = zeroblob(1200000) WHERE run = '{RUN}'")
+    assert bench.reader.run(RUN).unreadable == {"data": "it is too large"}
+    [row] = bench.reader.iterations(RUN)
+    assert (row.number, row.unreadable) == (1, {"data": "it is too large"})
+
+
+def test_rows_that_are_large_together_are_refused(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.store_in_use().close()
+    monkeypatch.setattr(record_reader, "_MOST_READ", 1_000_000)
+    forge(bench, "UPDATE runs SET data = hex(zeroblob(300000))")
+    with pytest.raises(StoreError, match="its rows have more than"):
+        bench.reader.runs()
+
+
 def test_run_with_too_many_iterations_is_refused_before_they_are_read(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -823,3 +1109,40 @@ def test_run_with_too_many_iterations_is_refused_before_they_are_read(
     monkeypatch.setattr(record_reader, "MOST_ITERATIONS", 3)
     with pytest.raises(StoreError, match="has more than 3 iterations"):
         next(bench.reader.each_iteration(RUN))
+
+
+def test_view_gives_up_a_run_whose_iterations_take_too_long(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.store_in_use().close()
+    monkeypatch.setattr(record_reader, "_LONGEST_VIEW", -1.0)
+    view = RecordReader.for_view(bench.folder, lambda row: row)
+    with pytest.raises(StoreError, match="take too long"):
+        view.iterations(RUN)
+    assert bench.numbers() == [1]  # a command reads them to their end
+
+
+def test_json_of_too_many_parts_is_not_read(bench: Bench) -> None:
+    bench.store_in_use().close()
+    parts = "[" + "[]," * 700_000 + "[]]"
+    forge(bench, f"UPDATE runs SET data = '{{\"x\": {parts}}}' WHERE run = '{RUN}'")
+    assert [row.run for row in bench.reader.runs()] == [EARLIER]
+
+
+@pytest.mark.long
+def test_a_million_runs_are_read_in_part(bench: Bench) -> None:
+    bench.store_in_use().close()
+    numbers = ENDLESS.replace("FROM n)", "FROM n WHERE x < 1000000)")
+    forge(
+        bench,
+        "INSERT INTO runs SELECT 'r' || x, 'p', 'running', '2026-01-01T00:00:00+00:00', NULL, 1, "
+        f"0.0, 'h', 'b', '/', '{{}}' FROM ({numbers})",
+        "INSERT INTO iterations SELECT 'r1', x, 1, 'completed', "
+        f"'2026-01-01T00:00:00+00:00', NULL, '{{}}' FROM ({numbers})",
+    )
+    began = time.thread_time()
+    assert len(bench.reader.runs(limit=200)) == 200
+    assert bench.reader.run("r1").run == "r1"
+    with pytest.raises(StoreError, match="run r1 has more than 100000 iterations"):
+        list(bench.reader.iterations("r1"))
+    assert time.thread_time() - began < 10

@@ -75,7 +75,7 @@ def refuse_run_around(workspace: Path, row: RunRow) -> None:
     try:
         began, ended = map(_seconds, (row.started_at, row.ended_at))
     except ValueError:
-        return  # a run that was imported can have any times
+        return  # the agent has changed the record
     if had_repository(top, began) or not had_repository(top, ended):
         message = f"run {row.run} is one of {workspace}, the work tree around {top}"
         raise InvalidInput([Problem(message, "Go to that folder first")])

@@ -37,7 +37,7 @@ class AtWork(Struct, frozen=True):
 
     pid: int
     started: float
-    note: LockNote | None  # None when somebody has deleted it
+    note: LockNote | None  # None when the agent has deleted it
     elsewhere: str = ""  # its folder, if the work tree of the user is a part of it
 
     @classmethod
@@ -82,6 +82,7 @@ class AtWork(Struct, frozen=True):
         where = f" in {self.elsewhere}" if self.elsewhere else ""
         if self.note is None:
             return f"The run of pid {self.pid}{where}"
+        # The agent can write the note.
         return f"{one_line(self.note.procedure)} (run {self.note.run}, pid {self.pid}){where}"
 
     @property

@@ -71,7 +71,7 @@ class _Sending(Notifying):
                 now = datetime.now().astimezone()
                 return summarize(reader.run(run), reader.each_iteration(run), now)
             except (OSError, StoreError):
-                return None  # somebody has deleted the record
+                return None  # the agent has deleted the record
 
         is_silent = bell is None or self._has_services
         view = Notifications(

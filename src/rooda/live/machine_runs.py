@@ -78,6 +78,6 @@ def learn(masker: Masker, tree: Path, environ: Mapping[str, str], *rows: RunRow)
 def _order(one: TreeRun) -> tuple[bool, float]:
     try:
         began = datetime.fromisoformat(one.row.started_at).timestamp()
-    except (ValueError, OverflowError, OSError):  # an imported run can have any time
+    except (ValueError, OverflowError, OSError):  # an agent has changed the record
         began = 0.0
     return one.row.status == RUNNING, began

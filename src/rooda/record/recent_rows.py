@@ -1,4 +1,4 @@
-"""The rows of the current run in memory: those not written yet, and those that may be deleted."""
+"""The rows of the current run in memory: those not written yet, and those an agent may delete."""
 
 import sqlite3
 

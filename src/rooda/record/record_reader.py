@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import itertools
+import math
 import os
 import shlex
 import shutil
@@ -16,7 +17,8 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from rooda.record.database import NAME, PATIENCE, beside, connect
+from rooda.record.database import NAME, PATIENCE, check_files, connect, limit_time
+from rooda.record.file_watch import beside, has_content
 from rooda.record.rows import (
     INTERRUPTED,
     RUNNING,
@@ -35,12 +37,15 @@ from rooda.record.rows import (
 )
 from rooda.record.run_names import LAST, from_end
 from rooda.record.tables import (
+    SELECT_ITERATION_COLUMNS,
     SELECT_ITERATIONS,
+    SELECT_RUN_COLUMNS,
     SELECT_RUNS,
     STEPS,
     Broken,
     Steps,
     bring_up_to_date,
+    check_tables,
     has_tables,
     last_known,
     version_of,
@@ -55,8 +60,13 @@ _LOOKS, _PAUSE = 3, 0.05
 _MOST_NAMED = 5
 _PAGE = 100  # rows of one query
 _SHORT = 0.3  # seconds that a view waits for a file that another program has locked
+_LONGEST_QUESTION = 5.0  # seconds of the CPU; a million rows take one
+_LONGEST_ROW = 64 * 1024 * 1024  # bytes
+_MOST_READ = 128 * 1024 * 1024  # characters of the rows of one question
 MOST_RUNS = 1000  # without a limit; each one takes about a millisecond
 MOST_ITERATIONS = 30_000  # of one run; they take about ten seconds and 130 MB
+_LONGEST_VIEW = 4.0  # seconds of the CPU for the iterations of a run, in a view that stays open
+_RUN_BY_NAME = [f"{select} WHERE run = ?" for select in (SELECT_RUNS, SELECT_RUN_COLUMNS)]
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _REFUSED = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
@@ -75,12 +85,15 @@ class RecordReader:
         steps: Steps = STEPS,
         mask: Callable[[Any], Any] | None = None,
         patience: float = PATIENCE,
+        longest: float = math.inf,
     ) -> None:
         """`mask` removes the secrets from a row, for a view. For `patience` see `connect`.
 
-        Without `mask`, rows are as they were written: they can have control codes.
+        Without `mask`, rows are as they were written: they can have control codes. `longest` is how
+        many seconds of the CPU the iterations of a run may take.
         """
         self._patience = patience
+        self._longest = longest
         self._path = state / NAME
         self._is_alive = is_alive or (lambda row: is_run_alive(row, state))
         self._steps = steps
@@ -90,9 +103,9 @@ class RecordReader:
     def for_view(cls, state: StateFolder, mask: Callable[[Any], Any]) -> "RecordReader":
         """A reader for a view that stays open, or that a run waits for.
 
-        If another program has locked the file of a run, the other runs are shown meanwhile.
+        An agent can lock the file of its run, or fill it; the other runs are shown meanwhile.
         """
-        return cls(state, mask=mask, patience=_SHORT)
+        return cls(state, mask=mask, patience=_SHORT, longest=_LONGEST_VIEW)
 
     def runs(
         self,
@@ -181,35 +194,45 @@ class RecordReader:
         """Yield the rows; a query fetches `page` rows, or all of them if that is negative."""
         # The run comes first: once it has ended, its iterations don't change any more.
         is_running = any(row.status == RUNNING for row in self._rows("run = ?", [stored(run)]))
-        end = f"WHERE {condition} ORDER BY number, attempt LIMIT ? OFFSET ?"
-        beyond = f"SELECT 1 FROM iterations {end}"  # noqa: S608 - names from this module
-        if self._ask(lambda found: found.execute(beyond, [*values, 1, MOST_ITERATIONS]).fetchall()):
-            reason = Broken(f"run {run} has more than {MOST_ITERATIONS} iterations")
-            raise StoreError(_unreadable(reason, self._path))
-        page = page if page > 0 else MOST_ITERATIONS
-        for offset in range(0, MOST_ITERATIONS, page):
-            asked = [*values, page, offset]
-            found = self._ask(
-                functools.partial(_all, select=f"{SELECT_ITERATIONS} {end}", asked=asked)
-            )
+        select = f"FROM iterations WHERE {condition} ORDER BY number, attempt LIMIT ? OFFSET ?"
+        if self._ask(
+            functools.partial(_places, select=select, asked=[*values, 1, MOST_ITERATIONS])
+        ):
+            raise self._refused(f"run {run} has more than {MOST_ITERATIONS} iterations")
+        end = time.thread_time() + self._longest
+        offset = 0
+        while True:
+            asked = [*values, page if page > 0 else MOST_ITERATIONS, offset]
+            found = self._ask(functools.partial(_iteration_list, select=select, asked=asked))
+            if time.thread_time() > end:
+                raise self._refused(f"the iterations of run {run} take too long")
             for row in map(iteration_row, found):
                 if row is not None:
                     shown: IterationRow = self._mask(row)
                     yield shown if is_running else _ended(shown)
-            if len(found) < page:
+            offset += len(found)
+            if len(found) != page:
                 return
+
+    def _refused(self, reason: str) -> StoreError:
+        return StoreError(_unreadable(Broken(reason), self._path))
 
     def headlines(self, runs: Iterable[str]) -> dict[str, str]:
         """The headline of the last good iteration of each of these runs that has one."""
         select = (
-            f"{SELECT_ITERATIONS} WHERE run = ? AND status = 'completed' "
+            "FROM iterations WHERE run = ? AND status = 'completed' "
             "ORDER BY number DESC, attempt DESC LIMIT 1"
         )
         names = list(runs)
 
         def found(connection: sqlite3.Connection) -> list[tuple[str, str]]:
-            asked = (_all(connection, select, [stored(name)]) for name in names)
-            rows = (iteration_row(values) for some in asked for values in some)
+            limit_time(connection)  # there may be many names, and none takes long
+            asked = (
+                values
+                for name in names
+                for values in _iteration_values(connection, select, [stored(name)])
+            )
+            rows = (iteration_row(values) for values in asked)
             return [(one.run, self._mask(one).known_headline) for one in rows if one is not None]
 
         return dict(self._ask(found))
@@ -232,11 +255,11 @@ class RecordReader:
         self, condition: str, values: list[Value], most: int | None = None
     ) -> Iterator[RunRow]:
         order = "ORDER BY julianday(started_at) DESC, rowid DESC LIMIT ?"
-        select = f"{SELECT_RUNS} WHERE {condition} {order}"
+        select = f"FROM runs WHERE {condition} {order}"
         asked = [*values, max(MOST_RUNS, most or 0)]
 
         def found(connection: sqlite3.Connection) -> list[RunRow]:
-            rows = map(run_row, connection.execute(select, asked))
+            rows = map(run_row, _run_values(connection, select, asked))
             return list(itertools.islice((row for row in rows if row is not None), most))
 
         return map(self._mask, self._ask(found))
@@ -245,9 +268,9 @@ class RecordReader:
         """Return runs whose process is gone. One that did not end was interrupted."""
 
         def found(connection: sqlite3.Connection) -> list[RunRow]:
-            select = f"{SELECT_RUNS} WHERE run = ?"
-            asked = (_all(connection, select, [stored(name)]) for name in gone)
-            rows = (run_row(values) for some in asked for values in some)
+            limit_time(connection)
+            asked = (_row(connection, _RUN_BY_NAME, [stored(name)]) for name in gone)
+            rows = (run_row(values) for values in asked if values is not None)
             return [
                 row
                 if row.status != RUNNING
@@ -264,7 +287,7 @@ class RecordReader:
         while True:
             looks += 1
             try:
-                with _opened(self._path, self._steps, min(_SHORT, self._patience)) as connection:
+                with opened(self._path, self._steps, min(_SHORT, self._patience)) as connection:
                     return question(connection)
             except FileNotFoundError:
                 return []
@@ -272,7 +295,7 @@ class RecordReader:
                 code = _code_of(error)
                 # While SQLite waits for a lock, Python handles no signal: so each wait is short.
                 is_final = time.monotonic() > patient_until if code in _LOCKED else looks >= _LOOKS
-                if is_final:
+                if is_final or code == sqlite3.SQLITE_INTERRUPT:
                     raise StoreError(_unreadable(error, self._path)) from None
             time.sleep(_PAUSE)
 
@@ -289,10 +312,61 @@ def _code_of(error: Exception) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
-def _all(
+def _run_values(
+    connection: sqlite3.Connection, select: str, asked: Sequence[Value]
+) -> Iterator[Sequence[Value]]:
+    """Yield the runs that a query finds; the query begins with FROM."""
+    return _values(connection, f"SELECT rowid {select}", asked, (SELECT_RUNS, SELECT_RUN_COLUMNS))
+
+
+def _iteration_values(
+    connection: sqlite3.Connection, select: str, asked: Sequence[Value]
+) -> Iterator[Sequence[Value]]:
+    """Yield the iterations that a query finds; the query begins with FROM."""
+    selects = (SELECT_ITERATIONS, SELECT_ITERATION_COLUMNS)
+    return _values(connection, f"SELECT rowid {select}", asked, selects)
+
+
+def _places(
+    connection: sqlite3.Connection, select: str, asked: Sequence[Value]
+) -> list[tuple[Value]]:
+    return connection.execute(f"SELECT rowid {select}", asked).fetchall()
+
+
+def _iteration_list(
     connection: sqlite3.Connection, select: str, asked: Sequence[Value]
 ) -> list[Sequence[Value]]:
-    return connection.execute(select, asked).fetchall()
+    return list(_iteration_values(connection, select, asked))
+
+
+def _values(
+    connection: sqlite3.Connection, select: str, asked: Sequence[Value], selects: tuple[str, str]
+) -> Iterator[Sequence[Value]]:
+    """Yield rows one by one: forged ones can be large. Of a row that is too large, the columns."""
+    found = connection.execute(select, asked).fetchall()
+    limit_time(connection)  # only single rows are read from here on
+    size = 0
+    for place in found:
+        row = _row(connection, [f"{select} WHERE rowid = ?" for select in selects], place)
+        if row is not None:
+            data = row[-1]
+            size += len(data) if isinstance(data, str | bytes) else 0
+            if size > _MOST_READ:
+                raise Broken(f"its rows have more than {_MOST_READ // 1024**2} MB")
+            yield row
+
+
+def _row(
+    connection: sqlite3.Connection, selects: Sequence[str], place: Sequence[Value]
+) -> Sequence[Value] | None:
+    """Return the row that the first of the selects finds that does not find too large a row."""
+    for select in selects:
+        try:
+            found: Sequence[Value] | None = connection.execute(select, place).fetchone()
+        except sqlite3.DataError:  # too large
+            continue
+        return found
+    return None
 
 
 def moment(text: str, *, is_end: bool = False) -> datetime:
@@ -323,6 +397,8 @@ def _unreadable(error: Exception, file: Path) -> str:
         advice = f"chmod -R u+rwX {shlex.quote(str(file.parent))}"
         return f"`{file}` can't be read (Permission denied); allow it with `{advice}`"
     reason = (isinstance(error, OSError) and error.strerror) or str(error)
+    if _code_of(error) == sqlite3.SQLITE_INTERRUPT:
+        reason = "a query takes too long"
     name = shlex.quote(str(file))
     return (
         f"`{file}` can't be read ({reason}); if it is broken, the next run starts a new one, "
@@ -340,24 +416,28 @@ def _is_forbidden(file: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _opened(path: Path, steps: Steps, patience: float) -> Iterator[sqlite3.Connection]:
+def opened(path: Path, steps: Steps, patience: float) -> Iterator[sqlite3.Connection]:
     """A connection with today's tables. Raises FileNotFoundError, NewerSchema, sqlite3.Error."""
-    connection = open_for_reading(path, patience)
+    connection = _open(path, patience)
     try:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_ROW)
+        limit_time(connection, _LONGEST_QUESTION)
         version = version_of(connection, str(path), steps)
         if version <= 0 and has_tables(connection):
             raise Broken("it is not rooda's")
         if version < len(steps):
+            check_tables(connection, steps[: max(0, version)])
             connection = _in_memory(connection)
             bring_up_to_date(connection, str(path), steps)
-        connection.execute("BEGIN")  # so that all queries of a question see the same rows
+        connection.execute("BEGIN")  # so that check and question see the same tables
+        check_tables(connection, steps)
         yield connection
     finally:
         connection.close()
 
 
-def open_for_reading(path: Path, patience: float) -> sqlite3.Connection:
-    """A connection that changes no file. Raises FileNotFoundError, sqlite3.Error."""
+def _open(path: Path, patience: float) -> sqlite3.Connection:
+    check_files(path)
     path.lstat()  # SQLite would only say that it can't open it
     connection = connect(path, "mode=ro", patience)
     try:
@@ -372,14 +452,7 @@ def open_for_reading(path: Path, patience: float) -> sqlite3.Connection:
     else:
         return connection
     # SQLite can't write beside the file, so no run can either: the file does not change.
-    return _copied(path) if _has_content(beside(path, "-wal")) else connect(path, "immutable=1")
-
-
-def _has_content(path: Path) -> bool:
-    try:
-        return path.lstat().st_size > 0
-    except FileNotFoundError:
-        return False
+    return _copied(path) if has_content(beside(path, "-wal")) else connect(path, "immutable=1")
 
 
 def _copied(path: Path) -> sqlite3.Connection:

@@ -1,30 +1,82 @@
-"""Rescue what a database has that somebody deleted, replaced or damaged."""
+"""Replace a database that an agent deleted, replaced or damaged."""
 
 import contextlib
 import os
 import re
+import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from rooda.record.database import BESIDE, NAME, beside
+from rooda.record.database import BESIDE, NAME, SMALL_PAGES, connect, make_private
+from rooda.record.file_watch import beside
 from rooda.record.rows import iteration_row, run_row
-from rooda.record.tables import SAVE_ITERATION, SAVE_RUN, SELECT_ITERATIONS, SELECT_RUNS
+from rooda.record.tables import (
+    SAVE_ITERATION,
+    SAVE_RUN,
+    SELECT_ITERATIONS,
+    SELECT_RUNS,
+    Steps,
+    bring_up_to_date,
+    check_tables,
+)
+from rooda.workspace.state_folder import sync_folder
 
-_MOST_ASIDE: Final = 3
+_DRAFT: Final = f"{NAME}.new"
+_MOST_ASIDE = 3
+_MOST_ROWS = 100_000  # of a table; an agent can have added millions
 _ASIDE = re.compile(rf"{re.escape(NAME)}\.broken-([0-9]{{1,9}})(?:-[a-z]+)?")
 
 
-def copy_rows(old: sqlite3.Connection, new: sqlite3.Connection) -> None:
+def replace(path: Path, steps: Steps, fill: Callable[[sqlite3.Connection], None]) -> str | None:
+    """Replace the database by a new one; return the new name of the old one.
+
+    The old one stays until the new one is complete. Raises sqlite3.Error, OSError.
+    """
+    draft = path.with_name(_DRAFT)
+    for file in (draft, *(beside(draft, suffix) for suffix in BESIDE)):
+        _remove(file)
+    try:
+        _build(draft, steps, fill)
+        aside = put_aside(path)
+        draft.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            _remove(draft)
+        raise
+    sync_folder(path.parent)
+    return aside
+
+
+def _build(path: Path, steps: Steps, fill: Callable[[sqlite3.Connection], None]) -> None:
+    make_private(path)
+    connection = connect(path, "mode=rw")
+    try:
+        connection.execute(SMALL_PAGES)
+        connection.execute("PRAGMA journal_mode = MEMORY")  # a crash leaves a draft
+        connection.execute("PRAGMA synchronous = FULL")
+        bring_up_to_date(connection, path.name, steps)
+        connection.execute("BEGIN")
+        fill(connection)
+        connection.execute("COMMIT")
+    finally:
+        connection.close()
+
+
+def copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, steps: Steps) -> None:
     """Copy every row that can still be read; a deleted file can, as long as it is open."""
 
-    def readable(select: str) -> Iterator[tuple[object, ...]]:
+    def readable(select: str, table: str) -> Iterator[tuple[object, ...]]:
+        newest = f"rowid > (SELECT max(rowid) FROM {table}) - {_MOST_ROWS}"  # noqa: S608 - as above
         with contextlib.suppress(sqlite3.Error):
-            yield from old.execute(f"{select} ORDER BY rowid")
+            check_tables(old, steps, table)
+            yield from old.execute(f"{select} WHERE {newest} ORDER BY rowid")
 
-    new.executemany(SAVE_RUN, (row for row in readable(SELECT_RUNS) if run_row(row)))
-    iterations = (row for row in readable(SELECT_ITERATIONS) if iteration_row(row))
+    with contextlib.suppress(sqlite3.Error):
+        old.execute("BEGIN")  # the agent can't change the tables after the check
+    new.executemany(SAVE_RUN, (row for row in readable(SELECT_RUNS, "runs") if run_row(row)))
+    iterations = (row for row in readable(SELECT_ITERATIONS, "iterations") if iteration_row(row))
     new.executemany(SAVE_ITERATION, iterations)
 
 
@@ -43,5 +95,13 @@ def put_aside(path: Path) -> str | None:
         beside(path, suffix).rename(beside(aside, suffix))
     for number in numbers[: 1 - _MOST_ASIDE]:
         for suffix in ("", *BESIDE):
-            path.with_name(f"{NAME}.broken-{number}{suffix}").unlink(missing_ok=True)
+            _remove(path.with_name(f"{NAME}.broken-{number}{suffix}"))
     return aside.name
+
+
+def _remove(path: Path) -> None:
+    """Delete a file, a folder or a link; the target of a link stays."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

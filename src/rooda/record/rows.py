@@ -56,6 +56,7 @@ UNFINISHED = ("pending", "pre_hooks", "executing", "post_hooks")
 KILLED = "rooda was killed"
 
 Value = str | bytes | int | float | None
+TOO_LARGE: Final = "it is too large"
 _MOST_PARTS = 1_000_000  # of JSON: an empty list takes three bytes as text, and 56 in memory
 _LONGEST_COLUMN = 65_536  # characters; to clean and print millions would take minutes
 _LONGEST_NUMBER = 18  # digits; a longer one does not fit into SQLite's integers either
@@ -339,8 +340,10 @@ def _read(kind: type[_Row], names: Sequence[str], values: Sequence[Any]) -> _Row
         columns = dict(zip((*names, "data"), values, strict=True))
         stored_data = columns.pop("data")
         read = {name: _column(name, value) for name, value in columns.items()}
-        # A query of the columns alone leaves the data out.
-        return _typed(kind, {} if stored_data is None else _data(stored_data), read)
+        if stored_data is None:  # the reader left it out
+            return convert(read | {_UNREADABLE: {"data": TOO_LARGE}}, kind)
+        data = _data(stored_data)
+        return _typed(kind, data, read)
     except (ValueError, TypeError, OverflowError, RecursionError):
         return None
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rooda.files.beneath import Beneath
-from rooda.record.database import NAME, Database
-from rooda.record.old_database import opened_old
+from rooda.record.database import NAME, PATIENCE, Database
+from rooda.record.record_reader import opened
 from rooda.record.repair import copy_rows
 from rooda.record.rows import StoreError
 from rooda.record.tables import STEPS, NewerSchema
@@ -112,10 +112,10 @@ def import_old_record(old: StateFolder, place: RecordPlace) -> None:
         write_note(place.state, note)
     try:  # at the end: a record is complete as soon as there is a database
         with (
-            opened_old(old / NAME) as source,
+            opened(old / NAME, STEPS, PATIENCE) as source,
             contextlib.closing(Database(place.state / NAME, STEPS)) as database,
         ):
-            database.transact(lambda connection: copy_rows(source, connection))
+            database.transact(lambda connection: copy_rows(source, connection, STEPS))
     except (sqlite3.Error, NewerSchema) as error:
         raise StoreError(f"its database can't be read: {error}") from None
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from rooda.record import repair
 from rooda.record.database import NAME, Database, is_broken, is_passing
+from rooda.record.file_watch import CHANGED
 from rooda.record.recent_rows import RecentRows
 from rooda.record.rows import (
     INTERRUPTED,
@@ -28,12 +29,14 @@ from rooda.record.tables import (
 )
 from rooda.workspace.state_folder import StateFolder, make_state_folder
 
+_MOST_RUNS = 20_000  # that one start looks at; an agent can have added millions
+
 
 class Store:
     """The record of a work tree, open for writing until it is closed.
 
-    Somebody may delete or damage it during a run, or fill the disk. Then the store writes it
-    again, keeps the rows in memory until it can, and calls `on_trouble` once for each kind.
+    An agent may delete, replace or damage it at any time, or fill the disk. Then the store writes
+    it again, keeps the rows in memory until it can, and calls `on_trouble` once for each kind.
     """
 
     def __init__(
@@ -63,7 +66,9 @@ class Store:
             if code is None or code & 0xFF != sqlite3.SQLITE_CANTOPEN:
                 raise error
             make_state_folder(self.state)
-            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            os.close(
+                os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            )
         except (OSError, sqlite3.DatabaseError) as found:
             raise StoreError(f"`{self._path}` can't be written: {_reason(found)}") from None
 
@@ -90,10 +95,10 @@ class Store:
             self._memory.settle()
 
     def runs(self, condition: str = "1", *values: str) -> list[RunRow]:
-        """The runs, oldest first. Without a condition: the columns, which are quick to read."""
+        """The runs, oldest first; of too many, the oldest ones. Without a condition: columns."""
         found: list[RunRow] = []
         columns = SELECT_RUNS if values else SELECT_RUN_COLUMNS
-        select = f"{columns} WHERE {condition} ORDER BY rowid"
+        select = f"{columns} WHERE {condition} ORDER BY rowid LIMIT {_MOST_RUNS}"
 
         def read(connection: sqlite3.Connection) -> None:
             asked = connection.execute(select, [stored(value) for value in values])
@@ -145,40 +150,44 @@ class Store:
         return True
 
     def _do(self, work: Callable[[sqlite3.Connection], None]) -> None:
-        if self._database is None:
-            self._database = self._open()
+        database = self._database or self._reopen()
         try:
-            if self._database.is_gone():
-                raise Broken("was deleted")
-            self._database.transact(work)
+            found = database.look()
+            if found == CHANGED:  # the connection would use pages in its cache
+                database = self._reopen()
+            elif found is not None:
+                raise Broken(found)
+            database.transact(work)
         except sqlite3.DatabaseError as error:
             if is_passing(error) or isinstance(error, sqlite3.ProgrammingError):
                 raise
-            self._renew(self._database, error).transact(work)
+            self._renew(database, error).transact(work)
+
+    def _reopen(self) -> Database:
+        """Open the database again; every row of the current run will be written again."""
+        old, self._database = self._database, None
+        if old is not None:
+            old.close()
+        self._database = self._open()
+        self._memory.unsettle()
+        return self._database
 
     def _renew(self, old: Database, error: sqlite3.DatabaseError) -> Database:
         """Replace the database: the readable rows of the old one, and those of the current run."""
 
         def fill(connection: sqlite3.Connection) -> None:
-            repair.copy_rows(old.connection, connection)
+            repair.copy_rows(old.connection, connection, self._steps)
             self._memory.unsettle()
             self._memory.write(connection)
 
         make_state_folder(self.state)
-        aside = repair.put_aside(self._path)
-        new = Database(self._path, self._steps)
-        try:
-            new.transact(fill)
-        except BaseException:
-            new.close()
-            raise
-        old.close()
-        self._database = new
+        path = self._path
+        aside = repair.replace(path, self._steps, fill)
         what = str(error) if isinstance(error, Broken) else f"was damaged ({error})"
         place = f", and put aside as `{aside}`" if aside else ""
         message = f"`{self._path}` {what} during the run{place}: rooda wrote it again"
         self._tell(what.partition(" (")[0], message)
-        return new
+        return self._reopen()
 
     def _tell_unwritten(self, error: Exception) -> None:
         reason = _reason(error)

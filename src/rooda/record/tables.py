@@ -1,5 +1,7 @@
 """The tables, and the migrations from every earlier version of them."""
 
+import contextlib
+import functools
 import sqlite3
 from typing import Final
 
@@ -38,6 +40,9 @@ CREATE TABLE iterations (
 # Each step leads to the next version. Steps never change: users have databases of every version.
 STEPS: Final[Steps] = ((_RUNS, _ITERATIONS),)
 
+_SCHEMA = "type, name, tbl_name, sql FROM sqlite_master"
+_MOST_FOUND = 100  # parts of the schema; rooda makes a few
+
 _RUN = "run, procedure, status, started_at, ended_at, pid, pid_started, host, boot, workspace, data"
 _ITERATION = "run, number, attempt, status, started_at, ended_at, data"
 
@@ -46,6 +51,7 @@ SELECT_RUNS: Final = f"SELECT {_RUN} FROM runs"  # noqa: S608 - see above
 SELECT_ITERATIONS: Final = f"SELECT {_ITERATION} FROM iterations"  # noqa: S608 - see above
 # The same without the column that can be large.
 SELECT_RUN_COLUMNS: Final = SELECT_RUNS.replace("data FROM", "NULL FROM")
+SELECT_ITERATION_COLUMNS: Final = SELECT_ITERATIONS.replace("data FROM", "NULL FROM")
 SAVE_RUN: Final = f"""
 INSERT INTO runs ({_RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (run) DO UPDATE SET
@@ -81,7 +87,9 @@ def bring_up_to_date(connection: sqlite3.Connection, name: str, steps: Steps = S
 
     Raises NewerSchema, and sqlite3.DatabaseError for a file that rooda has not written.
     """
-    if version_of(connection, name, steps) < len(steps):
+    version = version_of(connection, name, steps)
+    check_tables(connection, steps[: max(0, version)])
+    if version < len(steps):
         connection.execute("BEGIN IMMEDIATE")
         try:
             _climb(connection, name, steps)
@@ -90,6 +98,38 @@ def bring_up_to_date(connection: sqlite3.Connection, name: str, steps: Steps = S
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+
+def check_tables(connection: sqlite3.Connection, steps: Steps, only: str = "") -> None:
+    """Raise sqlite3.DatabaseError unless the tables are exactly those that the steps make.
+
+    A query of a forged view, a generated column or a trigger could take forever. The check has to
+    come before the first query of a table. `only` is the name of a table; all of them without it.
+    """
+    made = {row for row in _made_by(steps) if only in ("", row[2])}
+    tables = sorted({row[2] for row in made})
+    asked = f"SELECT {_SCHEMA} WHERE lower(tbl_name) IN ({', '.join('?' * len(tables))}) LIMIT ?"
+    found = set(connection.execute(asked, [*tables, _MOST_FOUND]))
+    for kind, _, table, _ in sorted(found - made, key=str):
+        raise Broken(_difference(str(kind), str(table).lower()))
+    for _, _, table, _ in sorted(made - found, key=str):
+        raise Broken(f"it has no table `{table}`")
+
+
+def _difference(kind: str, table: str) -> str:
+    if kind == "table":
+        return f"`{table}` is not the table that rooda makes"
+    return f"`{table}` is a view" if kind == "view" else f"`{table}` has a trigger or an index"
+
+
+@functools.cache
+def _made_by(steps: Steps) -> frozenset[tuple[str, str, str, str | None]]:
+    """Return what SQLite notes about the tables of these steps."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        for statements in steps:
+            for statement in statements:
+                connection.execute(statement)
+        return frozenset(connection.execute(f"SELECT {_SCHEMA}"))
 
 
 def version_of(connection: sqlite3.Connection, name: str, steps: Steps = STEPS) -> int:

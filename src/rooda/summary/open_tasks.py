@@ -56,7 +56,7 @@ def open_count(run: HasTasks) -> int:
 
 
 def known_count(tasks: TaskCount | None) -> TaskCount | None:
-    """Return a count that makes sense, else None: an imported run can have any."""
+    """Return a count that makes sense, else None: an agent can write to the record."""
     if tasks is None or tasks.total < 1:
         return None
     makes_sense = 0 <= tasks.done <= tasks.total and 0 <= tasks.blocked <= tasks.open

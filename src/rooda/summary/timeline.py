@@ -49,7 +49,7 @@ def _sleeps(slept: Iterable[Slept], start: datetime) -> Iterable[tuple[float, fl
 
 
 def limited(number: float | None) -> float:
-    """Return seconds or dollars that make sense: an imported run can have any."""
+    """Return seconds or dollars that make sense: an agent can write any into the record."""
     return min(max(number or 0.0, 0.0), _LARGEST)
 
 

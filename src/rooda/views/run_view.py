@@ -207,7 +207,7 @@ def _pruned(one: HistoryPruned) -> str:
 
 
 def unreadable(names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield which parts of a row are missing: an imported run can have any."""
+    """Yield which parts of a row are missing: an agent can write to the record."""
     if names:
         yield "Unreadable", f"{', '.join(names)} (something changed the record)"
 

@@ -112,7 +112,7 @@ def named_lines(
 ) -> str:
     """Return lines like `Time   4h07m`. A terminal gets a long value in several lines.
 
-    The end of a very long value is left out: an agent can make any text that the record keeps.
+    The end of a very long value is left out: an agent can write any text into the record.
     """
     pairs = [(_named(name), _shown(_limited(value))) for name, value in lines]
     wide = max((width(name.text) for name, _ in pairs), default=0) + len(_GAP)

@@ -204,8 +204,8 @@ def note_of_tree(tree: Path) -> LockNote | None:
 def lock_holders(folder: Path) -> Iterator[LockHolder]:
     """Yield the processes that hold the lock of this folder or of one above it, nearest first.
 
-    A note can be deleted, the kernel's list of locks can not. A holder in a PID namespace that this
-    process can't see into is not in that list; its note tells of it.
+    An agent can write a note, but it can't change the kernel's list of locks. A holder in a PID
+    namespace that this process can't see into is not in that list; its note tells of it.
     """
     real = folder.resolve()
     places = (real, *real.parents)

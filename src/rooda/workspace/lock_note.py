@@ -125,7 +125,7 @@ def proc_is_ours() -> bool:
 
 
 def read_note(state: StateFolder) -> LockNote | None:
-    """Return the note, if there is a valid one: a folder of an agent may have such a file, too."""
+    """Return the note, if there is a valid one: an agent may have written anything there."""
     try:
         note = convert(json.loads(read_plain_file(state / _NOTE, _LONGEST)), LockNote)
         is_valid = _names_one_run(note) and b"\0" not in os.fsencode(note.workspace)

@@ -2,8 +2,8 @@
 
 The name of a file has the time of the note, so that the notes have an order, and says whether the
 user wants to keep the note. A file gets its name when it is complete, so two commands at once, or
-one that is killed, do no harm. A record of version 0.1 has its notes in the work tree, where anyone
-can write: rooda follows no link, reads within limits, and ignores a file that can't be a note.
+one that is killed, do no harm. An agent can write anything there: rooda follows no link, reads
+within limits, and ignores every file that can't be a note.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _MOST_FILES = 20_000  # that rooda looks at
 _FOLDER = "notes"
 _NAME = re.compile(r"([0-9]{19})-[0-9a-f]{8}(\.keep)?\.md")
 _DRAFT = re.compile(r"draft-[0-9]{19}-[0-9a-f]{8}(\.keep)?\.md")
-_TRIES = 3  # somebody may delete the folder at any moment
+_TRIES = 3  # an agent may delete the folder at any moment
 _SECOND = 1_000_000_000  # nanoseconds
 
 
