@@ -56,6 +56,7 @@ def test_run_waits_for_space_says_so_and_goes_on_by_itself(
     (wait,) = json.loads((workspace.home / "told.json").read_text())["waits"]
     assert wait["kind"] == "disk"
     assert wait["waited"] is None
+    workspace.state.parent.mkdir(parents=True, exist_ok=True)
     (workspace.home / "record").rename(workspace.state)
     shown = json.loads(workspace.rooda("show", "--json").out)
     assert 0.3 < shown["waits"][0]["waited"] < 30

@@ -475,7 +475,7 @@ def test_canary_detects_each_misbehavior(
     folders = [str(folder) for folder in temporary.iterdir()]
     assert folders == ([kept] if is_problem else [])
     if is_problem:
-        assert list(Path(kept).glob(".rooda/runs/*/1/prompt.md")), "the evidence is kept"
+        assert list(Path(kept).glob("record/runs/*/1/prompt.md")), "the evidence is kept"
     assert not any(map(alive, recorded_pids(pids)))
 
 

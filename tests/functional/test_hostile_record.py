@@ -84,12 +84,8 @@ ATTACKS_ON_THE_REPOSITORY = {
     ),
     "leaves a detached head": ("git checkout -q --detach", ""),
     "leaves an index lock": (": > .git/index.lock", ""),
-    "deletes the refs of rooda": (
-        "git for-each-ref --format='delete %(refname)' refs/rooda | git update-ref --stdin",
-        r"refs of earlier snapshots had been deleted or changed",
-    ),
     "deletes the repository": ("rm -rf .git", r"WARN"),
-    "deletes the objects": ("rm -rf .git/objects; mkdir .git/objects", r"WARN"),
+    "deletes the objects": ("rm -rf .git/objects; mkdir .git/objects", ""),
     "writes garbage into the head": (f"{GARBAGE} .git/HEAD", r"WARN"),
     "makes the repository a pipe": ("rm -rf .git; mkfifo .git", r"WARN"),
 }
@@ -148,10 +144,10 @@ def test_corrupted_record_is_reported_and_does_not_stop_the_run(
     ended_cleanly(done)
     if pattern:
         is_reported_once(done, pattern)
-    moved = repo.path.parent / "moved"
-    if (state_of(repo.path)).is_symlink():
-        (state_of(repo.path)).unlink()
-        shutil.copytree(moved, state_of(repo.path))
+    state = state_of(repo.path)
+    if state.is_symlink():
+        state.unlink()
+        shutil.copytree(f"{state}.x", state)
         assert statuses(asked(rooda, "show"))[0] == (1, "completed")
         return
     run = asked(rooda, "show")

@@ -53,7 +53,7 @@ def test_live_line_appears_and_is_removed(workspace: Workspace, screen: Screen) 
         "Starting procedure: work (max 1 iteration)",
         "Iteration 1/1 starting...",
         "Iteration 1/1 completed in X (success)",
-        "2 files",
+        "2 files +1 -0",
         "Completed: AI signaled SUCCESS (1 iteration, total: X)",
         "Iteration timing: min=X, max=X, mean=X",
         "Next: rooda show · rooda report",

@@ -443,9 +443,9 @@ def test_agent_that_fills_its_disk(
     workspace: Workspace, nursery: Nursery, capture: Capture
 ) -> None:
     """With pipes rooda still gets the output; with files there is no room for it."""
-    fill = """
+    fill = f"""
 import os
-with open("big", "wb", 0) as file:
+with open({str(workspace.state / "big")!r}, "wb", 0) as file:
     try:
         while True:
             file.write(b"x" * 4096)

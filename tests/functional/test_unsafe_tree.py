@@ -137,7 +137,7 @@ def test_link_in_place_of_a_prompt_file_gives_the_agent_no_file_of_the_user(
     if way == "folder":
         plant = f"rm -r prompts; ln -s {key.parent} prompts"
     if way == "record":
-        plant = f"rm {file}; ln -s $STATE/runs/one/0/verify.log {file}"
+        plant = f"rm {file}; ln -s {work.state}/runs/one/0/verify.log {file}"
     agent = work.agent(f"cat >> got.txt; {plant}; date +%N > changed")
     common = ("--sandbox", "bwrap", "--ai-cmd", agent, "--max-iterations", "2")
     if way == "loop":

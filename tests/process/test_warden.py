@@ -376,7 +376,7 @@ def test_files_are_temporary_or_none_without_a_state_folder(
 
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
     assert open_transcript(state_of(tmp_path), place, troubles.append) is None
-    with pytest.raises(OSError, match="File exists"):
+    with pytest.raises(OSError, match="not a folder"):
         open_prompt(state_of(tmp_path), place, b"words", troubles.append)
 
 

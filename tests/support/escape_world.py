@@ -27,8 +27,6 @@ _NUMBER = 54321  # the user and group of an ordinary user
 _KEYCTL = {"x86_64": (250, 248), "aarch64": (219, 217)}  # keyctl, add_key
 _LAUNCHER = """\
 import ctypes, fcntl, os, sys, termios
-from rooda.workspace.state_folder import StateFolder
-from support.states import state_of
 libc = ctypes.CDLL(None)
 if os.isatty(0):
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
