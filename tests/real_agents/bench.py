@@ -12,6 +12,7 @@ from real_agents.programs import KEY_NAME, Program, environment
 from real_agents.scripted_api import ScriptedApi
 from support.finished import Finished
 from support.recorded import asked
+from support.states import own_state_home
 from support.workspace import Running, Workspace
 
 # A program usually starts within seconds, but takes longer on a busy machine.
@@ -60,7 +61,8 @@ class Bench:
 
     def environment(self, scenario: str) -> dict[str, str | None]:
         """Return the environment of rooda and the program."""
-        found = environment(self.program, self.workspace.home, self.api.url, scenario)
+        own = environment(self.program, self.workspace.home, self.api.url, scenario)
+        found = {**own, **own_state_home()}
         # rooda itself tells a program that it runs in a sandbox.
         return {**found, "IS_SANDBOX": None} if self.sandboxed else found
 
