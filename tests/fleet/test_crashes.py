@@ -86,7 +86,7 @@ def test_crash_between_fence_and_branch_costs_no_iteration(
 def test_person_who_commits_while_the_worker_is_dead_keeps_the_commit(
     sqlite_fleet: Fleet, *, has_ended: bool, fits: bool
 ) -> None:
-    """The fence decided, the mirror is refused: the work goes on top of the person's commit."""
+    """The fence has the work, git refuses the mirror: rooda replays it on the person's commit."""
     fleet = sqlite_fleet
     iteration = LINES if has_ended else 2
     faults = {FAULTS: f"crash:between-pushes:one:{iteration}", DONE: str(fleet.folder)}

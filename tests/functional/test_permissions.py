@@ -1,4 +1,4 @@
-"""The user may not read the state folder: every command says so, and a run goes on."""
+"""The user may not read the state folder: every command says so, and a run continues."""
 
 from collections.abc import Iterator
 

@@ -25,7 +25,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def later(tree: Path, days: int) -> None:
-    """Let the mark of a tree that is gone be so many days old."""
+    """Make the mark of a deleted tree this many days old."""
     then = time.time() - days * DAY
     os.utime(state_of(tree) / "gone", (then, then))
 

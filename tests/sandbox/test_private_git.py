@@ -2,9 +2,7 @@
 
 import hashlib
 import os
-import subprocess
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,7 +11,7 @@ import pytest
 from rooda.sandbox.private_git import FOLDER, GitNotice, why_shared
 from rooda.sandbox.sandbox_plan import SandboxError
 from support.gitrepo import git
-from support.sandboxes import Inside, require_bwrap
+from support.sandboxes import Inside, printed_by, require_bwrap
 from support.states import state_of
 
 pytestmark = [
@@ -54,34 +52,19 @@ class Done:
             assert sandbox.private_git is not None
             wrapped = sandbox.wrap(("sh", "-c", script), inside.tree, inside.environ)
             before = _files(inside.tree / ".git")
-            self.printed = _run(wrapped.argv, inside.tree, wrapped.environ)
+            self.printed = printed_by(wrapped.argv, inside.tree, wrapped.environ)
             assert _files(inside.tree / ".git") == before, "nothing of it reaches the user"
-            _run(("sh", "-ec", user), inside.tree, dict(os.environ))
+            printed_by(("sh", "-ec", user), inside.tree, dict(os.environ))
             before = _files(inside.tree / ".git")
             sandbox.settle({})
             self.notices = sandbox.private_git.take_notices()
         after = _files(inside.tree / ".git")
         names = {one for one in {*before, *after} if before.get(one) != after.get(one)}
         self.changed = {one for one in names if not one.startswith("objects/")}
-        assert _run(("git", "fsck", "--no-dangling"), inside.tree, dict(os.environ)) in (
+        assert printed_by(("git", "fsck", "--no-dangling"), inside.tree, dict(os.environ)) in (
             "",
             "notice: HEAD points to an unborn branch (x)",
         )
-
-
-def _run(argv: tuple[str, ...], tree: Path, environ: Mapping[str, str]) -> str:
-    done = subprocess.run(
-        argv,
-        cwd=tree,
-        env=dict(environ),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    return done.stdout.strip()
 
 
 def _files(folder: Path) -> dict[str, str]:
@@ -242,7 +225,7 @@ def test_agent_works_on_after_it_broke_its_folder(inside: Inside) -> None:
     with inside.sandbox() as sandbox:
         for script in (f"{COMMIT}; chmod 000 .git/refs; rm -rf .git 2>&-", COMMIT):
             wrapped = sandbox.wrap(("sh", "-c", script), inside.tree, inside.environ)
-            _run(wrapped.argv, inside.tree, wrapped.environ)
+            printed_by(wrapped.argv, inside.tree, wrapped.environ)
             sandbox.settle({})
         assert sandbox.private_git is not None
         (notice,) = sandbox.private_git.take_notices()
@@ -267,7 +250,7 @@ def test_work_of_a_run_that_was_killed_arrives_with_the_next_one(inside: Inside)
     killed = inside.sandbox()
     sandbox = killed.__enter__()
     wrapped = sandbox.wrap(("sh", "-c", COMMIT), inside.tree, inside.environ)
-    _run(wrapped.argv, inside.tree, wrapped.environ)
+    printed_by(wrapped.argv, inside.tree, wrapped.environ)
     assert subjects(inside)[0] == "second"
     assert inside.sh("git log -1 --format=%s") == "agent"
     assert (subjects(inside)[0], status(inside)) == ("agent", ["## main"])
@@ -280,7 +263,7 @@ def test_user_s_hooks_run_and_the_agent_can_not_switch_them_off(inside: Inside) 
     with inside.sandbox() as sandbox:
         for script in ("rm -rf .git/hooks 2>&-; git config core.hooksPath /none", COMMIT):
             wrapped = sandbox.wrap(("sh", "-c", script), inside.tree, inside.environ)
-            _run(wrapped.argv, inside.tree, wrapped.environ)
+            printed_by(wrapped.argv, inside.tree, wrapped.environ)
     assert (inside.tree / "hooked").read_text() == "hook\n"
 
 
@@ -319,7 +302,7 @@ KINDS = {
 def test_kinds_of_repositories(inside: Inside, row: str) -> None:
     inside.tree = inside.tree.parent / "other"
     inside.tree.mkdir()
-    _run(("sh", "-ec", row), inside.tree, dict(os.environ))
+    printed_by(("sh", "-ec", row), inside.tree, dict(os.environ))
     git(inside.tree, "config", "user.name", "A")
     git(inside.tree, "config", "user.email", "a@example.org")
     before = len(subjects(inside))
@@ -347,5 +330,5 @@ SHARED = {
 def test_other_repositories_are_shared_with_the_agent(inside: Inside, row: tuple[str, str]) -> None:
     script, reason = row
     assert why_shared(inside.tree) == ""
-    _run(("sh", "-ec", script), inside.tree, dict(os.environ))
+    printed_by(("sh", "-ec", script), inside.tree, dict(os.environ))
     assert reason in why_shared(inside.tree)

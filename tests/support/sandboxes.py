@@ -87,17 +87,7 @@ class Inside:
         """Run a shell command in a new sandbox; return what it prints on both streams."""
         with self.sandbox(**more) as sandbox:
             wrapped = sandbox.wrap(("sh", "-c", script), self.tree, self.environ, needs)
-            done = subprocess.run(
-                wrapped.argv,
-                env=dict(wrapped.environ),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                check=False,
-                timeout=60,
-            )
-        return done.stdout.strip()
+            return printed_by(wrapped.argv, None, wrapped.environ)
 
     def run(self, argv: Sequence[str], sandbox: Sandbox, **more: Any) -> ProcessResult:
         """Run a program to its end as rooda does, with a warden."""
@@ -217,3 +207,19 @@ def _with_words(words: str) -> list[str]:
             if words in line and path.parent.name != str(os.getpid()):
                 found.append(line)
     return found
+
+
+def printed_by(argv: Sequence[str], cwd: Path | None, environ: Mapping[str, str]) -> str:
+    """Return what a command prints on both streams."""
+    done = subprocess.run(
+        argv,
+        cwd=cwd,
+        env=dict(environ),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return done.stdout.strip()

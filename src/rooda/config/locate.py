@@ -38,7 +38,7 @@ def global_folder(world: World) -> Path | None:
 def file_above(world: World) -> Path | None:
     """Return the nearest config file above the current folder, up to the top of the work tree.
 
-    A run that goes on has its own work tree: the agent may have made the current folder a
+    A resumed run keeps its own work tree: the agent may have made the current folder a
     repository of its own.
     """
     return _file_above(world.folder, world.top)

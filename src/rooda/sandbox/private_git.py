@@ -1,8 +1,8 @@
 """A git folder of its own for the agent, which programs in the sandbox see as `.git`.
 
-It has refs, an index and settings of its own, and reads the user's objects. So nothing that a
-program does in `.git` reaches the user's repository, but for what `settle` takes over: commits that
-git has checked, on branches that the user has not moved meanwhile, and the staged files.
+It has refs, an index and settings of its own, and reads the user's objects. A program can't reach
+the user's repository. `settle` copies into it the commits that git has checked, on branches that
+the user has not moved meanwhile, and the staged files.
 """
 
 import contextlib
@@ -334,7 +334,7 @@ class PrivateGit:
 
 
 def _marks(git: Path) -> Marks:
-    """Return marks that change with HEAD, the index, the settings and the refs but for rooda's."""
+    """Return marks that change with HEAD, the index, the settings and the refs of the agent."""
     door = Beneath(git)
     found: set[tuple[object, ...]] = set()
     for name in _WATCHED:

@@ -14,7 +14,7 @@ _LONGEST_PATH = 8192  # bytes
 
 
 def has_old_record(tree: Path) -> bool:
-    """Return whether a folder has a record of version 0.1, whoever wrote it."""
+    """Return whether a folder has a record of version 0.1. Any user may have written it."""
     old = tree / OLD_FOLDER
     return not old.is_symlink() and (old / DATABASE).is_file()
 
@@ -22,7 +22,7 @@ def has_old_record(tree: Path) -> bool:
 def is_known_tree(tree: Path, environ: Mapping[str, str]) -> bool:
     """Return whether the user's own list of version 0.1 has a work tree, by its real path.
 
-    A clone can bring a forged record along, but nobody else can write to this list.
+    A clone can contain a forged record. Only the user can write to this list.
     """
     home = state_home_of_programs(environ)
     if home is None:

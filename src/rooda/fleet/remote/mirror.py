@@ -84,9 +84,9 @@ class FencedServer:
     def mirror(self, record: Record, *, is_new: bool = False) -> Record:
         """Give the user's branch what the fence decided, if that is due; return the record.
 
-        To do it again changes nothing. Raises BranchMoved if a person moved the branch, or
-        Unreachable. A person may have continued from work that arrived; with `is_new`, uncommitted
-        work goes on top of that now.
+        A second call changes nothing. Raises BranchMoved if a person moved the branch, or
+        Unreachable. A person may have added commits to work that arrived; with `is_new`, rooda puts
+        uncommitted work on top of these commits.
         """
         if (wanted := record.mirror) is None:
             return record

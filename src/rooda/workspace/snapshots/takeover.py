@@ -1,6 +1,6 @@
 """Takes over the snapshots of version 0.1, which are commits in the user's repository.
 
-Temporary: it goes when nobody has records of version 0.1 any more.
+This module is temporary: delete it when no user has records of version 0.1 any more.
 """
 
 import json
