@@ -32,6 +32,11 @@ def test_commits_get_a_name_of_their_own_if_the_user_has_committed_meanwhile() -
     assert moves(BASE, BASE, on(MAIN, C)) == Moves(), "the agent has committed nothing"
 
 
+def test_commits_get_a_name_of_their_own_if_the_user_has_switched_branches_meanwhile() -> None:
+    found = moves(BASE, on(MAIN, B), on(SIDE, A))
+    assert found == Moves(kept=(Move(f"refs/heads/rooda-kept/main-{B[:10]}", "", B),))
+
+
 def test_other_branches_only_move_forward_and_tags_stay() -> None:
     found = moves(BASE, on(MAIN, A, side=B, v1=B), BASE)
     assert found.others == (Move(SIDE, A, B, Way.FORWARD), Move(TAG, "", B, Way.FORWARD))

@@ -121,6 +121,14 @@ def test_commits_are_kept_and_named_if_the_user_commits_meanwhile(inside: Inside
     assert status(inside) == ["## main", "?? new.txt"], "the file is there, and not committed"
 
 
+def test_branch_that_the_user_checks_out_meanwhile_stays_checked_out(inside: Inside) -> None:
+    done = Done(inside, COMMIT, user="git checkout -qb mine")
+    assert status(inside) == ["## mine", "?? new.txt"]
+    ((name,),) = [notice.kept for notice in done.notices]
+    assert subjects(inside, name) == ["agent", "second", "first"]
+    assert subjects(inside, "main") == ["second", "first"]
+
+
 WORK = {
     "amended": ("echo x > x; git add x; git commit -q --amend -m amended", "main", 2),
     "rebased": (
