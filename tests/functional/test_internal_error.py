@@ -1,6 +1,7 @@
 """An internal error of rooda: exit code 3, a short message, and a log fit for a bug report."""
 
 import errno
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -24,7 +25,7 @@ SECRET = "sk-very-secret-42"
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A state folder of the user for this test only."""
     folder = tmp_path / "state"
-    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    monkeypatch.setenv("ROODA_STATE_HOME", str(folder))
     monkeypatch.setenv("ROODA_LOOP_AI_CMD", f"agent --key {SECRET}")
     monkeypatch.setenv("API_KEY", SECRET)
     return folder
@@ -60,7 +61,7 @@ def test_unexpected_error_exits_with_3_and_a_short_message(
     install_broken_command(RuntimeError("internal failure"))
     assert errors.run(["boom", "some", "words"], interrupts, app) == 3
     out, err = capsys.readouterr()
-    (log,) = (state / "rooda").iterdir()
+    (log,) = state.iterdir()
     assert out == ""
     assert len(err.splitlines()) <= 3
     assert err.startswith("Internal error: RuntimeError: internal failure\n")
@@ -74,7 +75,7 @@ def test_log_is_fit_for_a_bug_report(
 ) -> None:
     install_broken_command(RuntimeError("internal failure"))
     errors.run(["boom", "some", "words"], interrupts, app)
-    (file,) = (state / "rooda").iterdir()
+    (file,) = state.iterdir()
     log = file.read_text()
     assert "Traceback (most recent call last):" in log
     assert "RuntimeError: internal failure" in log
@@ -96,7 +97,7 @@ def test_long_error_is_shortened_on_the_terminal(
     err = capsys.readouterr().err
     assert len(err.splitlines()) <= 5
     assert "\x1b" not in err
-    (file,) = (state / "rooda").iterdir()
+    (file,) = state.iterdir()
     assert file.read_text().count("line") >= 500, "the log has the complete error"
 
 
@@ -141,7 +142,7 @@ def test_only_unexpected_errors_exit_with_3_and_write_a_log(
 ) -> None:
     install_broken_command(error)
     assert errors.run(["boom"], interrupts, app) == code
-    assert (state / "rooda").exists() == (code == 3)
+    assert state.exists() == (code == 3)
 
 
 @pytest.mark.real
@@ -169,7 +170,7 @@ sys.exit(main(["boom"]))
     )
     assert (done.returncode, done.stdout) == (3, "")
     assert "Traceback" not in done.stderr
-    (log,) = (workspace.home / ".local/state/rooda").iterdir()
+    (log,) = Path(os.environ["ROODA_STATE_HOME"]).glob("crash-*")
     assert str(log) in done.stderr
     text = log.read_text()
     assert "Traceback" in text
@@ -181,7 +182,7 @@ def test_log_has_no_values_of_the_agents_environment(
 ) -> None:
     install_broken_command(RuntimeError("internal failure"))
     errors.run(["boom", "--", "--env", f"TOKEN={SECRET}", f"--env=KEY={SECRET}"], interrupts, app)
-    (file,) = (state / "rooda").iterdir()
+    (file,) = state.iterdir()
     log = file.read_text()
     assert "TOKEN" in log
     assert SECRET not in log

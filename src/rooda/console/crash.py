@@ -15,7 +15,7 @@ from rooda import __version__
 from rooda.console.flags import masked
 from rooda.text.controls import one_line
 from rooda.text.masking import Masker
-from rooda.text.paths import state_home, with_home
+from rooda.workspace.state_home import NoStateHomeError, state_home
 
 _LONGEST_MESSAGE = 300
 
@@ -46,9 +46,11 @@ def tell(error: Exception, arguments: Sequence[str]) -> None:
 
 def _keep(report: str) -> str:
     """Write the report to a file and return the name of the file, or the report if that fails."""
-    state = state_home(os.environ) or Path(with_home("~/.local/state"))
+    folders = [Path(tempfile.gettempdir())]
+    with contextlib.suppress(NoStateHomeError):
+        folders.insert(0, state_home(os.environ))
     name = f"crash-{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.getpid()}.log"
-    for folder in (state / "rooda", Path(tempfile.gettempdir())):
+    for folder in folders:
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             file = folder / name
