@@ -148,11 +148,6 @@ class Beneath:
         with self.above(name, make=True) as (parent, last):
             os.symlink(target, os.fsencode(last), dir_fd=parent)
 
-    def make_folder(self, name: str, mode: int) -> None:
-        """Make a folder that does not exist yet."""
-        with self.above(name) as (parent, last):
-            os.mkdir(last, mode, dir_fd=parent)
-
     def remove_empty(self, name: str) -> None:
         """Delete an empty folder."""
         with self.above(name) as (parent, last):

@@ -12,7 +12,6 @@ from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.tools import Tools
 
 HOME = "home"  # the private home folder, in the state folder
-COMMAND_NAMES = ("workspace", "cwd", "home")  # in the template of `sandbox: command`
 
 
 class SandboxKind(StrEnum):

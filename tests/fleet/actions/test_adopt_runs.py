@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from rooda.config.problems import InvalidInput
 from rooda.fleet.actions.add_tasks import Added, records_of
-from rooda.fleet.actions.adopt_runs import Adopted, Agree, adopt, needed_flags
+from rooda.fleet.actions.adopt_runs import Adopted, Agree, adopt
 from rooda.fleet.database.fleet_store import FleetStore
 from rooda.fleet.place import Place
 from rooda.fleet.remote.fence import FALLBACK, scratch_remote
@@ -132,7 +132,7 @@ def test_flags_with_secrets_have_to_be_given_again(fleet: Fleet) -> None:
     )
     lose_the_database(fleet)
     refused = adopted(fleet)
-    assert needed_flags(refused) == {"--env MODE": ["a", "b"]}
+    assert {one.run: [*one.needs] for one in refused} == {run: ["--env MODE"] for run in "ab"}
     assert all("git does not keep the values of: --env MODE" in one.trouble for one in refused)
     assert fleet.store.runs(fleet.project) == []
     assert [one.run for one in adopted(fleet, "--env", "MODE=again")] == ["b", "a"]  # as added

@@ -213,12 +213,3 @@ def _known(added: Added, facts: Facts, result: PublishedResult) -> KnownRun:
         reason=one_line(result.reason) if state.is_end else "",
         headline=one_line(result.headline),
     )
-
-
-def needed_flags(adopted: Sequence[Adopted]) -> Mapping[str, list[str]]:
-    """Return the flags that have to be given again, each with the runs that need it."""
-    found: dict[str, list[str]] = {}
-    for one in adopted:
-        for flag in one.needs:
-            found.setdefault(flag, []).append(one.run)
-    return found
