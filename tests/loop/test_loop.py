@@ -438,7 +438,9 @@ def test_echo_of_the_prompt_is_no_signal(scenario: Scenario) -> None:
 
 
 def test_agent_gets_the_prompt_without_a_state_folder(scenario: Scenario) -> None:
-    (state_of(scenario.folder)).write_text("a file where the folder should be")
+    place = state_of(scenario.folder)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("a file where the folder should be")
     scenario.run(GOOD, maximum=1)
     (prompt,) = scenario.prompts
     assert prompt.startswith(b"# OODA Loop Iteration")
