@@ -22,9 +22,12 @@ _LONGEST_MESSAGE = 300
 
 def tell(error: Exception, arguments: Sequence[str]) -> None:
     """Print the error to standard error, and write the details to a log file."""
+    # os.uname and not platform.platform: that one starts a process, which may fail too.
+    system, _, release, _, machine = os.uname()
+    python = platform.python_version()
     report = "\n".join(
         [
-            f"rooda {__version__}, Python {platform.python_version()}, {platform.platform()}",
+            f"rooda {__version__}, Python {python}, {system} {release} {machine}",
             f"time: {datetime.now().astimezone().isoformat(timespec='seconds')}",
             # Only the names of variables: values may be secrets.
             f"arguments: {[masked(word) for word in arguments]!r}",
