@@ -15,6 +15,7 @@ from rooda import __version__
 from rooda.console.flags import masked
 from rooda.text.controls import one_line
 from rooda.text.masking import Masker
+from rooda.text.system import system_name
 from rooda.workspace.state_home import NoStateHomeError, state_home
 
 _LONGEST_MESSAGE = 300
@@ -22,12 +23,10 @@ _LONGEST_MESSAGE = 300
 
 def tell(error: Exception, arguments: Sequence[str]) -> None:
     """Print the error to standard error, and write the details to a log file."""
-    # os.uname and not platform.platform: that one starts a process, which may fail too.
-    system, _, release, _, machine = os.uname()
     python = platform.python_version()
     report = "\n".join(
         [
-            f"rooda {__version__}, Python {python}, {system} {release} {machine}",
+            f"rooda {__version__}, Python {python}, {system_name()}",
             f"time: {datetime.now().astimezone().isoformat(timespec='seconds')}",
             # Only the names of variables: values may be secrets.
             f"arguments: {[masked(word) for word in arguments]!r}",

@@ -19,6 +19,7 @@ from rooda.doctor.fleet_checks import check_fleet
 from rooda.doctor.notify_checks import check_notifications
 from rooda.doctor.programs import VERSION_TIMEOUT
 from rooda.doctor.sandbox_checks import check_sandbox
+from rooda.text.system import system_name
 
 SCHEMA_VERSION = 1
 
@@ -52,7 +53,7 @@ class Examination(Struct, frozen=True):
             "ok": self.problems == 0,
             "rooda": __version__,
             "python": platform.python_version(),
-            "platform": platform.platform(),
+            "platform": system_name(),
             "agents": [agent.to_json() for agent in self.agents],
             "machine": [one.to_json() for one in self.machine],
             **({"fleet": [one.to_json() for one in self.fleet]} if self.fleet else {}),

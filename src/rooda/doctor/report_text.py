@@ -10,6 +10,7 @@ from rooda.doctor.examine import Examination
 from rooda.doctor.findings import Finding, Mark
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
+from rooda.text.system import system_name
 from rooda.text.times import format_seconds
 from rooda.views.table import plain_table
 
@@ -31,9 +32,8 @@ _INSTALL = (
 
 def examination_text(found: Examination) -> str:
     """Return the report of `rooda doctor`."""
-    system = f"{platform.system()} {platform.release()} {platform.machine()}"
     parts = [
-        f"rooda {__version__}, Python {platform.python_version()}, {system}\n",
+        f"rooda {__version__}, Python {platform.python_version()}, {system_name()}\n",
         plain_table(_TITLES, [_row(agent) for agent in found.agents]),
         *(_details(agent) for agent in found.agents if agent.mark is not Mark.ABSENT),
         f"This machine:\n{_lines(found.machine)}",

@@ -11,6 +11,7 @@ from rooda.selftest.trial import Row, Verdict
 from rooda.text.colors import Color, Painter
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
+from rooda.text.system import system_name
 from rooda.views.table import Cell, Column, table
 
 SCHEMA_VERSION = 1
@@ -55,7 +56,7 @@ class Results(Struct, frozen=True):
             "ok": self.ok,
             "rooda": __version__,
             "python": platform.python_version(),
-            "platform": platform.platform(),
+            "platform": system_name(),
             "root": os.geteuid() == 0,
             "seconds": round(self.seconds, 3),
             "counts": {str(one): self.count(one) for one in Verdict},
