@@ -4,6 +4,7 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from rooda.workspace.git import GitError
 from rooda.workspace.snapshots.notes import Permissions, SnapshotNotes
 from rooda.workspace.snapshots.restore import RestorePlan, plan_restore
 from rooda.workspace.tree_changes import GITLINK, Changes, Difference
+from support.children import until
 from support.gitrepo import Repo, Walk, compare, repository, walk
 from support.properties import examples
 from support.tables import each_row
@@ -218,13 +220,16 @@ def test_file_that_the_snapshot_skipped_is_not_taken_for_new(repo: Repo) -> None
     assert restored.left_out == ("../large",)
 
 
-@pytest.mark.real
-def test_newly_ignored_file_is_saved_before_it_is_overwritten(repo: Repo) -> None:
+@pytest.mark.real(rows=2)
+@pytest.mark.parametrize("seconds", [0, 0.2], ids=["just written", "old"])
+def test_newly_ignored_file_is_saved_before_it_is_overwritten(repo: Repo, seconds: float) -> None:
     repo.write("notes", "then")
     snapshots = repo.open()
     snapshots.take("r1", "0")
     repo.write(".gitignore", "*.o\nnotes\n")
     repo.write("notes", "now")
+    written = time.time()
+    until(lambda: time.time() >= written + seconds, "a scan reads old files once only")
     snapshots.take("r1", "1")
     restored = snapshots.restore("r1", "0", "u1")
     assert (repo.path / "notes").read_text() == "then"

@@ -125,7 +125,7 @@ class Scan:
         self._has_asked = False
         self._stale: set[str] = set()  # rules have changed in or above these folders
         # The same for the names in these folders alone.
-        self._doubtful = {_parent(name) for name in before.also.difference(also)}
+        self._doubtful = {_parent(name) for name in before.also.symmetric_difference(also)}
         self._partial: set[str] = set()  # ignored folders with tracked files
         self._unlisted: dict[str, bytes | None] = {}  # what rooda can't put into a tree
         self._also = frozenset(also)
