@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rooda.sandbox.private_git import FOLDER, GitNotice, why_shared
+from rooda.sandbox.private_git import GitNotice, why_shared
 from rooda.sandbox.sandbox_plan import SandboxError
+from rooda.workspace.state_folder import AGENT_GIT
 from support.gitrepo import git
 from support.sandboxes import Inside, printed_by, require_bwrap
 from support.states import state_of
@@ -91,7 +92,7 @@ def test_commit_arrives_on_the_branch_with_its_files_and_nothing_else_changes(
     assert subjects(inside) == ["agent", "second", "first"]
     assert status(inside) == ["## main"]
     assert "rooda: work of the agent" in git(inside.tree, "reflog", "-1")
-    assert [*(state_of(inside.tree) / FOLDER).rglob("now")] == []
+    assert [*(state_of(inside.tree) / AGENT_GIT).rglob("now")] == []
 
 
 def test_program_that_only_reads_changes_nothing(inside: Inside) -> None:

@@ -113,6 +113,37 @@ def test_commit_of_the_user_during_an_iteration_stays_and_that_of_the_agent_is_n
     assert kept in (tree / "prompt").read_text(), "the next prompt says so"
 
 
+@pytest.mark.real
+@pytest.mark.parametrize("again", [("work", "--branch", "night"), ("resume",)])
+def test_run_after_a_killed_one_takes_over_its_commits_before_it_looks_for_uncommitted_files(
+    workspace: Workspace, nursery: Nursery, again: tuple[str, ...]
+) -> None:
+    require_bwrap()
+    repository(workspace)
+    tree = workspace.path
+    script = "echo agent >> a; git commit -qam agent; echo up > up; sleep 60"
+    agent = workspace.agent(f"cat > /dev/null; if ! test -e up; then {script}; fi; date > made")
+    (tree / "a").write_text("a\n")
+    workspace.config(PROCEDURE)
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "start", "--no-verify")
+    args = ("--ai-cmd", agent, "-n", "1", "--sandbox", "bwrap", "--commit", "--no-push")
+    running = nursery.start(workspace, "work", *args)
+    wait_for(tree / "up")
+    running.signal(signal.SIGKILL)
+    running.finish(60)
+    assert git(tree, "log", "--format=%s").split() == ["start"]
+    assert "uncommitted" not in workspace.rooda("work", "--dry-run", *args).out
+    outside = workspace.rooda("work", "--dry-run", *args, "--sandbox", "none").out
+    assert "the agent's commits" in outside
+    done = workspace.rooda(*again, *args, timeout=120)
+    assert done.code == 2, done.err
+    subjects = git(tree, "log", "--format=%s").splitlines()
+    assert subjects[1:] == ["agent", "start"]
+    assert git(tree, "log", "--format=%s", "main").splitlines()[-2:] == ["agent", "start"]
+    assert git(tree, "status", "--porcelain", "--untracked-files=no") == ""
+
+
 @pytest.mark.real(rows=1)
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_signal_to_rooda_leaves_no_process_in_the_sandbox(

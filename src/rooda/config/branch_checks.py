@@ -3,7 +3,14 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from rooda.config.git_checks import FINISH_IT, MOST_LISTED, Obstacle, changed_files, find_top
+from rooda.config.git_checks import (
+    FINISH_IT,
+    MOST_LISTED,
+    Obstacle,
+    changed_files,
+    check_clean,
+    find_top,
+)
 from rooda.config.problems import Problem
 from rooda.config.resolve import Values
 from rooda.config.settings import GIT_BRANCH
@@ -16,6 +23,19 @@ from rooda.workspace.tools import Tools
 _HEADS = ("refs/heads/", "heads/")
 _REMOTES = ("refs/remotes/", "remotes/", "")
 _TITLE = "Branch can't be used"
+
+
+def check_changes(
+    values: Values, folder: Path, tools: Tools, *, resumed: bool
+) -> Iterator[Problem]:
+    """Yield what the run would mix up with its own work, or what keeps it from its branch.
+
+    Commits that a killed run left in the agent's own git folder look like changes, until rooda has
+    taken them over.
+    """
+    if not resumed:
+        yield from check_clean(values, folder, tools)
+    yield from check_branch(values, folder, tools, resumed=resumed)
 
 
 def check_branch(

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from rooda.config.branch_checks import check_branch
+from rooda.config.branch_checks import check_changes
 from rooda.config.checks import (
     Check,
     check_contexts,
@@ -30,7 +30,7 @@ from rooda.config.command import (
     split,
 )
 from rooda.config.flag_names import FlagNames
-from rooda.config.git_checks import check_clean, check_git
+from rooda.config.git_checks import check_git
 from rooda.config.layers import FILE_RUN, Layer, Layers, PhaseValue
 from rooda.config.locate import read_layers
 from rooda.config.notify_checks import check_notify
@@ -196,15 +196,15 @@ def prepare(request: RunRequest, world: World) -> Prepared:  # noqa: PLR0915 - o
     checks += check_places(values, working_dir, workspace)
     problems += check_git(values, working_dir, tools, is_needed=own is not None)
     if not request.resumed:
-        problems += check_clean(values, working_dir, tools)
         problems += check_tasks(values, working_dir, world)
     problems += check_publishing(values, working_dir, tools)
     problems += check_programs(values, working_dir, environ, tools)
-    problems += check_branch(values, working_dir, tools, resumed=request.resumed)
     state = None if place is None else place.state
     sandbox = find_sandbox(values, world, working_dir, (root, workspace), tools, state)
     problems += [*sandbox.problems, *check_paths(values, agents, phases.values(), working_dir)]
     checks.append(sandbox.check)
+    if sandbox.plan is None or not sandbox.plan.has_left_git:  # else at the start of the run
+        problems += check_changes(values, working_dir, tools, resumed=request.resumed)
 
     problems += check_disk(workspace)
     if place is not None:

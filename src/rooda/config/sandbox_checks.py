@@ -39,7 +39,7 @@ from rooda.files.sight import Sight, leads_out
 from rooda.prompts.parts import FilePart
 from rooda.text.paths import file_mode
 from rooda.workspace.git import Git, GitError
-from rooda.workspace.state_folder import StateFolder
+from rooda.workspace.state_folder import AGENT_GIT, StateFolder, has_left_git
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import work_tree
 
@@ -95,7 +95,7 @@ def find_sandbox(
     """Return the sandbox of a run, and try bubblewrap out. Changes nothing."""
     kind = values[SANDBOX_KIND]
     if kind == "none":
-        unused = tuple(_check_unused(values))
+        unused = (*_check_unused(values), *_check_left_git(values, state))
         return SandboxFound(None, Check(f"Sandbox: none: {NO_SANDBOX}"), unused)
     from rooda.sandbox.home import home_of  # noqa: PLC0415 - see above
     from rooda.sandbox.private_git import about_git  # noqa: PLC0415
@@ -237,6 +237,14 @@ def _check_unused(values: Values) -> Iterator[Problem]:
         if values[row] != row.default:
             text = f"{row.key} has no effect without a sandbox"
             yield _at(row, values, text, "Set sandbox.kind to bwrap or command")
+
+
+def _check_left_git(values: Values, state: StateFolder | None) -> Iterator[Problem]:
+    """Yield a warning about commits that only a run in the sandbox can read."""
+    if state is not None and has_left_git(state):
+        text = f"a killed run left the agent's commits in {state / AGENT_GIT}"
+        fix = "The next run with --sandbox bwrap takes them over"
+        yield _at(SANDBOX_KIND, values, text, fix, Severity.WARNING)
 
 
 def _check_plan(plan: "SandboxPlan", values: Values) -> Iterator[Problem]:

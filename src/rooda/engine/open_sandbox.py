@@ -1,12 +1,15 @@
 """Set up the sandbox of a run; without one, nothing is loaded."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rooda.config.branch_checks import check_changes
 from rooda.config.plan import Plan
-from rooda.config.problems import InvalidInput, Problem
+from rooda.config.problems import InvalidInput, Problem, errors
 from rooda.config.sandbox_checks import TITLE
 
 if TYPE_CHECKING:
+    from rooda.sandbox.private_git import GitNotice
     from rooda.sandbox.sandbox import Sandbox
     from rooda.sandbox.tree_check import TreeCheck
     from rooda.workspace.pin import Pin
@@ -24,7 +27,27 @@ def open_sandbox(plan: Plan) -> "Sandbox | None":
         raise InvalidInput([Problem(str(error), error.fix, title=TITLE)]) from None
 
 
-def check_tree_of(plan: Plan, sandbox: "Sandbox | None", pin: "Pin | None") -> "TreeCheck | None":
+def take_over_left(plan: Plan, *, resumed: bool) -> "list[GitNotice]":
+    """Take over the agent's commits of a run that was killed; return what to report about them.
+
+    After that, check the files of the user, which `prepare` could not. Raises InvalidInput.
+    """
+    if plan.sandbox is None or not plan.sandbox.has_left_git:
+        return []
+    sandbox = open_sandbox(plan)
+    notices = [] if sandbox is None else sandbox.closed()
+    problems = [*check_changes(plan.values, plan.working_dir, plan.tools, resumed=resumed)]
+    if errors(problems):
+        raise InvalidInput(problems)
+    return notices
+
+
+def check_tree_of(
+    plan: Plan,
+    sandbox: "Sandbox | None",
+    pin: "Pin | None",
+    notices: "Sequence[GitNotice]" = (),
+) -> "TreeCheck | None":
     """Return the checks of what programs leave in the work tree; None without a sandbox."""
     if sandbox is None:
         return None
@@ -38,4 +61,5 @@ def check_tree_of(plan: Plan, sandbox: "Sandbox | None", pin: "Pin | None") -> "
         protects_git=protects_git,
         writable=lambda: sandbox.writable,
         private_git=sandbox.private_git,
+        notices=notices,
     )

@@ -37,7 +37,7 @@ from rooda.engine.for_programs import ForPrograms
 from rooda.engine.invocation import Invocation, readable_again
 from rooda.engine.keep_awake import keep_awake
 from rooda.engine.notifying import notifying
-from rooda.engine.open_sandbox import check_tree_of, open_sandbox
+from rooda.engine.open_sandbox import check_tree_of, open_sandbox, take_over_left
 from rooda.engine.protection import protected_files
 from rooda.engine.recording import Recording
 from rooda.engine.resume import resume
@@ -116,7 +116,7 @@ def start_run(
         plan.tools.runner.inherit()
         runner = closing.enter_context(plan.tools.runner)
         runner.name, runner.token = lock.run, lock.token
-        switched = switch_branch(plan)
+        left, switched = take_over_left(plan, resumed=resumed is not None), switch_branch(plan)
         sandbox, pin = open_sandbox(plan), Pin.of(plan.working_dir, plan.tools)
         for opened in (sandbox, pin):
             if opened is not None:
@@ -157,7 +157,7 @@ def start_run(
             rest=interrupts.rest,
             notes=notes,
             sandbox=sandbox,
-            tree_check=check_tree_of(plan, sandbox, pin),
+            tree_check=check_tree_of(plan, sandbox, pin, left),
             protected=protected_files(plan, lock.run, emitter, is_new=resumed is None),
             masker=masker,
         )

@@ -33,10 +33,14 @@ from rooda.sandbox.mounts import Mounts, ProtectedMounts
 from rooda.sandbox.sandbox_plan import SandboxError
 from rooda.workspace.git import GitError, GitStoppedError, unfinished
 from rooda.workspace.snapshots.repository import Repository
-from rooda.workspace.state_folder import StateFolder
+from rooda.workspace.state_folder import (
+    AGENT_GIT,
+    AGENT_GIT_BASE,
+    AGENT_GIT_NOW,
+    StateFolder,
+)
 from rooda.workspace.tools import Tools
 
-FOLDER = "agent-git"  # in the state folder
 _OBJECTS = "user-objects"  # where the user's objects are mounted
 _READ_ONLY = ("hooks", "info")
 _EMPTY = ("objects/info", "objects/pack", "refs/heads", "refs/tags", *_READ_ONLY, _OBJECTS)
@@ -47,9 +51,9 @@ _COPIED = ("HEAD", "index", "shallow", "logs/HEAD", "logs/refs/stash", *_SETTING
 _WATCHED = ("HEAD", "index", "packed-refs", "shallow", *_SETTINGS)
 _MOST_MARKS = 100_000
 _LARGEST = 256 * 1024  # bytes of a config file
-_NOW, _NEXT, _REFUSED = "now", "next", "refused"  # folders: in use, half made, not taken over
+_NEXT, _REFUSED = "next", "refused"  # folders: half made, not taken over
 _SHARED_INDEX = "sharedindex."  # parts of a split index
-_GIT, _BASE, _INDEX = "git", "base.json", "index"  # in these
+_GIT, _INDEX = "git", "index"  # in these
 
 Marks = frozenset[tuple[object, ...]]
 
@@ -104,7 +108,7 @@ class PrivateGit:
         self._repository = repository
         self._user = repository.git_dir
         self._state = state
-        self._place: Path = state / FOLDER
+        self._place: Path = state / AGENT_GIT
         self._import = GitImport(repository, tools, inside)
         self._base = GitState("", "", {})
         self._user_marks: Marks = frozenset()
@@ -116,13 +120,13 @@ class PrivateGit:
     @property
     def folder(self) -> Path:
         """The folder that programs see as `.git`."""
-        return self._place / _NOW / _GIT
+        return self._place / AGENT_GIT_NOW / _GIT
 
     def prepare(self) -> None:
         """Take over what a killed run has left, and make the folder. Raises SandboxError."""
-        make_private(self._state, FOLDER)
+        make_private(self._state, AGENT_GIT)
         with contextlib.suppress(OSError, msgspec.MsgspecError):
-            text = Beneath(self._place).read(f"{_NOW}/{_BASE}", None)
+            text = Beneath(self._place).read(f"{AGENT_GIT_NOW}/{AGENT_GIT_BASE}", None)
             self._base = msgspec.json.decode(text, type=GitState)
             self._finish()
         if self._marks_have_changed():
@@ -135,7 +139,7 @@ class PrivateGit:
         self._finish()
         if not self._marks_have_changed():
             with contextlib.suppress(OSError):
-                Beneath(self._place).remove(_NOW)
+                Beneath(self._place).remove(AGENT_GIT_NOW)
 
     def _finish(self) -> None:
         """Take over the rest; the commits of an unfinished rebase get a name of their own."""
@@ -236,13 +240,13 @@ class PrivateGit:
         for name, text in files_of_refs(self._base):
             door.write_new(f"{_NEXT}/{_GIT}/{name}", BytesIO(text.encode()), 0o600)
         self._write_base(_NEXT)
-        _delete(door, _NOW)
-        (self._place / _NEXT).rename(self._place / _NOW)
+        _delete(door, AGENT_GIT_NOW)
+        (self._place / _NEXT).rename(self._place / AGENT_GIT_NOW)
 
     def _write_base(self, folder: str) -> None:
         door = Beneath(self._place)
         _put(door, f"{folder}/part", msgspec.json.encode(self._base))
-        (self._place / folder / "part").rename(self._place / folder / _BASE)
+        (self._place / folder / "part").rename(self._place / folder / AGENT_GIT_BASE)
 
     # --- after a program
 
@@ -305,7 +309,7 @@ class PrivateGit:
             self._note(agent)
 
     def _take_index(self, agent: bytes) -> None:
-        path, copy = self._repository.index, self._place / _NOW / _INDEX
+        path, copy = self._repository.index, self._place / AGENT_GIT_NOW / _INDEX
         base = self._import.index(copy)
         self._import.take_index(path, base, agent, self._import.index(path))
 
@@ -315,16 +319,16 @@ class PrivateGit:
         is_same = (user.head, user.commit, user.refs) == (agent.head, agent.commit, agent.refs)
         self._base = user
         door = Beneath(self._place)
-        _delete(door, f"{_NOW}/{_INDEX}")
-        _copy(Beneath(self._user), "index", door, f"{_NOW}/{_INDEX}")
-        self._write_base(_NOW)
+        _delete(door, f"{AGENT_GIT_NOW}/{_INDEX}")
+        _copy(Beneath(self._user), "index", door, f"{AGENT_GIT_NOW}/{_INDEX}")
+        self._write_base(AGENT_GIT_NOW)
         self._user_marks = _marks(self._user) if is_same else frozenset()
 
     def _refuse(self, reason: str) -> None:
         """Move the folder aside, and give the agent a new one."""
         with contextlib.suppress(OSError):
             _delete(Beneath(self._place), _REFUSED)
-            (self._place / _NOW).rename(self._place / _REFUSED)
+            (self._place / AGENT_GIT_NOW).rename(self._place / _REFUSED)
         self._notices.append(GitNotice(refused=reason, folder=str(self._place / _REFUSED / _GIT)))
         with contextlib.suppress(SandboxError):  # else the next program can't start
             self._make()

@@ -22,7 +22,7 @@ from rooda.sandbox.home import (
 )
 from rooda.sandbox.home_places import clear_places, forget_place
 from rooda.sandbox.mounts import Mounts, ProtectedMounts
-from rooda.sandbox.private_git import PrivateGit, why_shared
+from rooda.sandbox.private_git import GitNotice, PrivateGit, why_shared
 from rooda.sandbox.probe import OPTIONS, find_bwrap, try_out
 from rooda.sandbox.sandbox_plan import HOME, SandboxError, SandboxKind, SandboxPlan
 from rooda.sandbox.system_mounts import is_shown, show_system
@@ -149,6 +149,11 @@ class Sandbox:
             self.private_git.close()
         if self._git is not None:
             self._git.tidy()
+
+    def closed(self) -> list[GitNotice]:
+        """Close the sandbox, and return what to report about the agent's commits."""
+        self.close()
+        return [] if self.private_git is None else self.private_git.take_notices()
 
     def wrap(
         self,

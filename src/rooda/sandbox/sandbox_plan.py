@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from rooda.files.sight import Sight
-from rooda.workspace.state_folder import StateFolder
+from rooda.workspace.state_folder import StateFolder, has_left_git
 from rooda.workspace.tools import Tools
 
 HOME = "home"  # the private home folder, in the state folder
@@ -75,6 +75,11 @@ class SandboxPlan(Struct, frozen=True):
     def shown(self) -> tuple[Path, ...]:
         """The folders of the user that the agent sees, if rooda makes the sandbox itself."""
         return (self.tree, *self.real_readable, *self.real_writable)
+
+    @property
+    def has_left_git(self) -> bool:
+        """Whether the start of the run takes over commits of a run that was killed."""
+        return self.kind is SandboxKind.BWRAP and has_left_git(self.state)
 
     @property
     def private_home(self) -> Path:

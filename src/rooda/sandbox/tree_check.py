@@ -51,12 +51,15 @@ class TreeCheck:
         commits: LostCommits | None = None,
         writable: Callable[[], Iterable[Path]] = tuple,
         private_git: PrivateGit | None = None,
+        notices: Sequence[GitNotice] = (),
     ) -> None:
         """Remember the tree as it is now. Everything that differs later is a finding.
 
         `writable` returns the other folders and files that a program in the sandbox can change.
+        `notices` are about commits of an earlier run.
         """
         self._private_git = private_git
+        self._notices = [*notices]
         self._commits = commits
         self._state = state
         self._places = places
@@ -84,12 +87,13 @@ class TreeCheck:
         protects_git: bool,
         writable: Callable[[], Iterable[Path]] = tuple,
         private_git: PrivateGit | None = None,
+        notices: Sequence[GitNotice] = (),
     ) -> "TreeCheck":
         """Return the checks for a run in a folder.
 
         `protects_git`: the sandbox lets no program change the settings and hooks of git. With a
         `private_git`, no program inside reaches the user's git folder at all.
-        `writable`: as above.
+        `writable`, `notices`: as above.
         """
         top = pin.top if pin is not None else work_tree(folder)
         places = Places(str(top), writes_git_settings=not protects_git)
@@ -105,7 +109,7 @@ class TreeCheck:
                 has_private_git=private_git is not None,
                 writes_git_settings=not protects_git,
             )
-        return cls(state, places, lambda: tools.is_over, commits, writable, private_git)
+        return cls(state, places, lambda: tools.is_over, commits, writable, private_git, notices)
 
     def run(self, place: str) -> list[Handled]:
         """Look at the tree, act on what is new, and return that.
@@ -123,7 +127,9 @@ class TreeCheck:
             handled.append(Handled(Finding.LOST_COMMITS, Action.REFUSED, lost))
         self._close_again(after.closed)
         if self._private_git is not None:
-            handled += map(_of_git, self._private_git.take_notices())
+            self._notices += self._private_git.take_notices()
+        handled += map(_of_git, self._notices)
+        self._notices.clear()
         return handled
 
     def _close_again(self, folders: Mapping[str, int]) -> None:

@@ -25,6 +25,8 @@ PROMPT, STDOUT, STDERR = "prompt.md", "stdout.log", "stderr.log"
 ORDER, VERIFY = "order.bin", "verify.log"  # the order of the streams; what `verify` printed
 REPLACED = "replaced"  # what the agent had put in place of protected files
 CLEAN_CHECK = "verify-clean.log"  # what `verify.clean` printed
+# The git folder of an agent in the sandbox: the one in use, and where the user's git stood then.
+AGENT_GIT, AGENT_GIT_NOW, AGENT_GIT_BASE = "agent-git", "now", "base.json"
 SESSION, UNTRACKED, LEFT = "session.log", "untracked", "left"  # of a whole run
 
 
@@ -35,6 +37,11 @@ _RUN = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
 def is_run(name: str) -> bool:
     """Return whether this can be the name of a run, and so of its folder."""
     return _RUN.fullmatch(name) is not None
+
+
+def has_left_git(state: StateFolder) -> bool:
+    """Return whether a run left the agent's git folder, as only one does that was killed."""
+    return (state / AGENT_GIT / AGENT_GIT_NOW / AGENT_GIT_BASE).is_file()
 
 
 def place_of(run: str, iteration: int, attempt: int = 1) -> str:
