@@ -3,6 +3,7 @@
 import contextlib
 import json
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -11,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from support.children import Nursery
 from support.gitrepo import git
 from support.recorded import refused
 from support.sandboxes import require_bwrap
 from support.screen import Screen
-from support.workspace import Workspace
+from support.workspace import Workspace, wait_for
 
 pytestmark = pytest.mark.usefixtures("unmeasured")  # coverage counts nothing of the fleet
 
@@ -246,6 +248,25 @@ def test_fleet_of_a_repository_that_was_moved_goes_on(user: Workspace) -> None:
     # A new repository at the old path is another project.
     git(moved.path.parent, "init", "-q", "-b", "main", str(user.path))
     assert "the-api" not in user.rooda("fleet").out
+
+
+@pytest.mark.real
+def test_state_of_a_fleet_is_not_deleted_while_a_worker_is_at_work(
+    user: Workspace, nursery: Nursery
+) -> None:
+    user.write("TASKS.md", "- one task\n")
+    up, go = (user.path.parent / name for name in ("up", "go"))
+    agent = agent_of(user, f"echo up > {up}; until [ -e {go} ]; do sleep 0.05; done")
+    user.rooda("fleet", "add", "TASKS.md", "--ai-cmd", agent)
+    worker = nursery.start(user, "worker", "-j", "1")
+    wait_for(up)
+    done = user.rooda("record", "forget", "--yes")
+    refused(done, "a worker of the fleet of", "Stop it first")
+    worker.signal(signal.SIGTERM)
+    go.touch()
+    worker.finish(60)
+    assert user.rooda("record", "forget", "--yes").code == 0
+    assert not user.state.exists()
 
 
 @pytest.mark.long

@@ -47,7 +47,8 @@ class Place(Struct, frozen=True):
 
     `top` is the user's checkout, `git_dir` its git folder (of all linked work trees), `project` the
     key of the project in the database and in names of folders. `remote` is what git pushes to. On
-    one machine, `state` is the private folder of the database and of the `fence`.
+    one machine, `state` is the private folder of the database and of the `fence`. `workers_in` is
+    the state folder that workers need: for the fence, or for the database alone.
     """
 
     top: Path
@@ -56,6 +57,7 @@ class Place(Struct, frozen=True):
     url: str
     remote: str
     state: Path | None = None
+    workers_in: Path | None = None
 
     @property
     def database(self) -> Path | None:
@@ -110,7 +112,15 @@ def find_place(folder: Path, values: Values, tools: Tools) -> Place:
     state = _state(git_dir, tools.environ)
     is_own = remote == str(git_dir)
     project = (is_own and _noted_project(state)) or project_key(remote)
-    return Place(top, git_dir, project, _sqlite(url, top, state), remote, state if is_own else None)
+    return Place(
+        top,
+        git_dir,
+        project,
+        _sqlite(url, top, state),
+        remote,
+        state if is_own else None,
+        state if is_own or url is None else None,
+    )
 
 
 def _noted_project(state: Path) -> str:

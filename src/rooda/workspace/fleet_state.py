@@ -2,10 +2,11 @@
 
 import contextlib
 import errno
+import fcntl
 import os
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from rooda.workspace.state_home import state_folder_at, state_home
@@ -13,6 +14,7 @@ from rooda.workspace.state_home import state_folder_at, state_home
 DATABASE = "fleet.sqlite"
 _OLD = "rooda/fleet.sqlite"  # in the git folder; version 0.1
 _PARTS = ("-wal", "-shm", "")  # of a SQLite file; the file itself is the last one
+_WORKERS = "fleet-workers"  # each process of a worker has a shared lock on this file
 _LOOKED = "fleet-0.1-looked"  # from now on, a database in the git folder is the work of an agent
 
 
@@ -27,6 +29,29 @@ def fleet_state(git_dir: Path, environ: Mapping[str, str]) -> Path:
 def main_tree(git_dir: Path) -> Path:
     """Return the main work tree of a repository; a bare one is its own."""
     return git_dir.parent if git_dir.name == ".git" else git_dir
+
+
+@contextlib.contextmanager
+def worker_in(state: Path | None) -> Iterator[None]:
+    """Show other processes that a worker needs this state folder, if it needs one."""
+    if state is None:
+        yield
+        return
+    with (state / _WORKERS).open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        yield
+
+
+def has_worker(state: Path) -> bool:
+    """Return whether a process of a worker needs this state folder."""
+    try:
+        with (state / _WORKERS).open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        return error.errno in (errno.EWOULDBLOCK, errno.EACCES)
+    return False
 
 
 def old_database(git_dir: Path, state: Path) -> Path | None:

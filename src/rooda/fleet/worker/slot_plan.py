@@ -29,6 +29,7 @@ class SlotPlan(Struct, frozen=True):
     remote: str  # the address of the git repository
     project: str
     slot: int
+    state: str | None = None  # the state folder with the fence or the database
     fence: str | None = None  # the repository with the records, if it is another one
     checkout: str | None = None  # the user's work tree, from which ignored files are copied
     labels: tuple[str, ...] = ()
