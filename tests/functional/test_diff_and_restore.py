@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import stat
 import subprocess
 import sys
@@ -320,6 +321,29 @@ def test_restore_from_a_subfolder_restores_the_whole_tree(repo: Workspace, rooda
     assert not (repo.path / "top.txt").exists()
     assert below.path.is_dir()
     assert rooda("diff", "1", "--name-only").out == "top.txt\n"
+
+
+@pytest.mark.real
+def test_views_offer_no_snapshot_that_is_lost_and_the_report_takes_over_those_of_0_1(
+    repo: Workspace, rooda: Rooda
+) -> None:
+    body = "echo a line of the agent > new.txt"
+    assert repo.rooda("work", "-n", "2", "--ai-cmd", repo.agents(body, f"{body}.2")).code == 2
+    (run,) = (one["run"] for one in asked(rooda, "history"))
+    offered = rooda("show").out
+    assert f"rooda restore {run} 0" in offered
+    assert f"rooda diff {run}" in offered
+    store = state_of(repo.path) / "git"
+    git(repo, "fetch", "-q", str(store), f"refs/rooda/{run}/*:refs/rooda/{run}/*")
+    shutil.rmtree(store)
+    left = rooda("show").out + rooda("show", "1").out
+    assert "rooda restore" not in left
+    assert "rooda diff" not in left
+    page = repo.path.parent / "page.html"
+    assert rooda("report", "-o", str(page)).code == 0
+    assert "+a line of the agent" in page.read_text()
+    assert git(repo, "for-each-ref", "refs/rooda") == ""
+    assert rooda("show").out == offered
 
 
 @pytest.mark.long

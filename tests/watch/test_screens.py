@@ -184,7 +184,7 @@ def test_a_mouse_click_chooses_a_row_and_a_double_click_opens_it(machine: Machin
 
     async def look(pilot: Pilot[int]) -> None:
         # When all of these are visible, the table does not move any more.
-        await until_seen(pilot, "›  3  completed", "Lines 4 files", "rooda restore", "q Quit")
+        await until_seen(pilot, "›  3  completed", "Lines 4 files", "rooda why", "q Quit")
         await pilot.pause()
         await pilot.click("#iterations", offset=(5, 2))
         await until_seen(pilot, "›  1  completed")

@@ -51,7 +51,7 @@ from rooda.record.tables import (
     version_of,
 )
 from rooda.text.numbers import count
-from rooda.workspace.state_folder import StateFolder
+from rooda.workspace.state_folder import StateFolder, kept_snapshots
 
 _T = TypeVar("_T")
 
@@ -94,6 +94,7 @@ class RecordReader:
         """
         self._patience = patience
         self._longest = longest
+        self._state = state
         self._path = state / NAME
         self._is_alive = is_alive or (lambda row: is_run_alive(row, state))
         self._steps = steps
@@ -106,6 +107,10 @@ class RecordReader:
         An agent can lock the file of its run, or fill it; the other runs are shown meanwhile.
         """
         return cls(state, mask=mask, patience=_SHORT, longest=_LONGEST_VIEW)
+
+    def kept_snapshots(self, run: str) -> frozenset[str]:
+        """Return the names of the snapshots of a run that rooda still has."""
+        return kept_snapshots(self._state, run)
 
     def runs(
         self,

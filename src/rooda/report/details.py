@@ -1,6 +1,7 @@
 """What a report shows of an iteration besides the summary: words, diff, output. Within limits."""
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -11,6 +12,7 @@ from rooda.text.masking import MASK_NOTHING, Masker
 from rooda.workspace.record_place import RecordPlace
 from rooda.workspace.snapshots.patches import Patch, patches
 from rooda.workspace.snapshots.store import Store
+from rooda.workspace.snapshots.takeover import store_to_read
 from rooda.workspace.tools import Tools
 
 _ALL = 3_000_000  # bytes of details in a page
@@ -99,8 +101,12 @@ class DetailReader:
         return found | new
 
     def _new_patches(self, pairs: Mapping[int, tuple[str, str]], most: int) -> dict[int, Patch]:
-        store = Store(self._place.state, self._tools)
+        store = self._store
         return patches(store.git, pairs, most) if store.folder.is_dir() else {}
+
+    @cached_property
+    def _store(self) -> Store:
+        return store_to_read(self._place.tree, self._place.state, self._tools)
 
 
 def _end(text: str, most: int) -> str:

@@ -22,7 +22,8 @@ FORMATS: Final[Mapping[str, str]] = {"html": ".html", "markdown": ".md", "json":
 
 def summary_of(reader: RecordReader, run: RunRow) -> RunSummary:
     """Return the summary of a run as it stands now. Raises StoreError."""
-    return summarize(run, reader.each_iteration(run.run), datetime.now().astimezone())
+    now = datetime.now().astimezone()
+    return summarize(run, reader.each_iteration(run.run), now, reader.kept_snapshots(run.run))
 
 
 def html(

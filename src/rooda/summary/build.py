@@ -1,7 +1,7 @@
 """Build the summary of a run from its rows, one row at a time: the memory is bounded."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from pathlib import PurePath
@@ -12,6 +12,7 @@ from rooda.agents.agent_program import program_name
 from rooda.agents.agent_report import Tokens
 from rooda.agents.registry import KNOWN, TEXT
 from rooda.loop.state import Status
+from rooda.loop.work_events import SnapshotTaken
 from rooda.process.events import NamedProcess
 from rooda.record.json_objects import iteration_of
 from rooda.record.rows import UNFINISHED, IterationRow, RunRow, moment_of
@@ -42,12 +43,20 @@ _LONGEST_OUTPUT = 4000
 _MOST_TOLD, _LONGEST_NOTE = 20, 2000  # notes of the user, and characters of one
 
 
-def summarize(run: RunRow, rows: Iterable[IterationRow], now: datetime) -> RunSummary:
-    """Return the summary of a run. `rows` are all attempts, by number and attempt."""
+def summarize(
+    run: RunRow,
+    rows: Iterable[IterationRow],
+    now: datetime,
+    kept: Container[str] | None = None,
+) -> RunSummary:
+    """Return the summary of a run. `rows` are all attempts, by number and attempt.
+
+    `kept` are the names of the snapshots that rooda still has; without it, all that the rows name.
+    """
     start = moment_of(run.started_at) or now
     known = filter(_makes_sense, rows)
     groups = groupby(known, key=lambda row: row.number)
-    build = _Builder(run, start, now)
+    build = _Builder(run, start, now, kept)
     for _, attempts in groups:
         build.add(attempts)
     return build.finish(now)
@@ -64,7 +73,10 @@ def _makes_sense(row: IterationRow) -> bool:
 class _Builder:
     """Collects the iterations of one run."""
 
-    def __init__(self, run: RunRow, start: datetime, now: datetime) -> None:
+    def __init__(
+        self, run: RunRow, start: datetime, now: datetime, kept: Container[str] | None
+    ) -> None:
+        self._kept = kept
         self._run = run
         self._start = start
         self._now = now
@@ -189,8 +201,13 @@ class _Builder:
             head=row.snapshot.head if row.snapshot else None,
             tree=row.snapshot.tree if row.snapshot else None,
             tree_before=self._tree,
-            is_kept=row.snapshot is not None and row.snapshot.commit is not None,
+            is_kept=self._has(row.snapshot, row.number),
         )
+
+    def _has(self, snapshot: SnapshotTaken | None, number: int) -> bool:
+        """Return whether rooda took a snapshot under this number, and still has it."""
+        was_kept = snapshot is not None and snapshot.commit is not None
+        return was_kept and (self._kept is None or str(number) in self._kept)
 
     def _notes(self, row: IterationRow, one: IterationSummary) -> Iterator[Note]:
         yield from self._test_notes(row, one)
@@ -278,7 +295,7 @@ class _Builder:
         )
         return replace(
             found,
-            next_commands=tuple(next_commands(found, run)),
+            next_commands=tuple(next_commands(found, run, has_start=self._has(run.snapshot, 0))),
             next_hint=next_hint(found),
         )
 

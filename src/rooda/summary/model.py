@@ -145,7 +145,7 @@ class IterationSummary(Struct, frozen=True, kw_only=True):
     head: str | None = None  # HEAD after the agent, before a commit of rooda
     tree: str | None = None  # the snapshot of the work tree after it
     tree_before: str | None = None
-    is_kept: bool = False  # rooda kept a snapshot of that tree
+    is_kept: bool = False  # rooda has a snapshot of that tree
     commit_holds: tuple[int, ...] = ()  # failed iterations whose work is in the commit
     held_by: int | None = None  # a later iteration, whose commit contains the work of this one
     held_in: str | None = None  # that commit

@@ -39,8 +39,11 @@ def next_hint(run: RunSummary) -> str:
     return ""
 
 
-def next_commands(run: RunSummary, row: RunRow) -> Iterator[NextCommand]:
-    """Yield the commands that the user may want to run next, the most useful first."""
+def next_commands(run: RunSummary, row: RunRow, *, has_start: bool) -> Iterator[NextCommand]:
+    """Yield the commands that the user may want to run next, the most useful first.
+
+    `has_start`: there is a snapshot of the work tree before the run.
+    """
     name, numbers = run.run, [one.number for one in run.iterations]
     kept = {one.number for one in run.iterations if one.is_kept}
     failed = [one for one in run.iterations if one.is_failed]
@@ -49,7 +52,6 @@ def next_commands(run: RunSummary, row: RunRow) -> Iterator[NextCommand]:
         yield NextCommand("End it after the current iteration", "rooda stop")
     elif run.status != Status.SUCCESS:
         yield from _continuing(run, row)
-    has_start = row.snapshot is not None and row.snapshot.commit is not None
     is_changed = any(one.files and one.is_kept for one in run.iterations)
     yield from _git_commands(run, can_diff=has_start and is_changed)
     if failed and not run.is_running:

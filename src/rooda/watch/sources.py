@@ -58,7 +58,8 @@ class Sources(Struct, frozen=True):
         try:
             run = self.masker.tree(reader.run(place.run))
             now = datetime.now().astimezone()
-            summary = summarize(run, reader.each_iteration(place.run), now)
+            kept = reader.kept_snapshots(place.run)
+            summary = summarize(run, reader.each_iteration(place.run), now, kept)
             rows = last_attempts(reader.iteration(place.run, number))
         except StoreError as error:
             reason = one_line(str(error))

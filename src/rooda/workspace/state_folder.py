@@ -27,6 +27,7 @@ REPLACED = "replaced"  # what the agent had put in place of protected files
 CLEAN_CHECK = "verify-clean.log"  # what `verify.clean` printed
 # The git folder of an agent in the sandbox: the one in use, and where the user's git stood then.
 AGENT_GIT, AGENT_GIT_NOW, AGENT_GIT_BASE = "agent-git", "now", "base.json"
+STORE, SNAPSHOTS = "git", "refs/rooda"  # the store of snapshots; in it, a folder for each run
 SESSION, UNTRACKED, LEFT = "session.log", "untracked", "left"  # of a whole run
 
 
@@ -42,6 +43,14 @@ def is_run(name: str) -> bool:
 def has_left_git(state: StateFolder) -> bool:
     """Return whether a run left the agent's git folder, as only one does that was killed."""
     return (state / AGENT_GIT / AGENT_GIT_NOW / AGENT_GIT_BASE).is_file()
+
+
+def kept_snapshots(state: StateFolder, run: str) -> frozenset[str]:
+    """Return the names of the snapshots that the store has of a run."""
+    try:
+        return frozenset(os.listdir(state / STORE / SNAPSHOTS / run))  # noqa: PTH208 - names
+    except OSError:
+        return frozenset()
 
 
 def place_of(run: str, iteration: int, attempt: int = 1) -> str:

@@ -160,8 +160,9 @@ def show(
 
 
 def _summary(record: Recorded, row: RunRow) -> RunSummary:
-    now = datetime.now().astimezone()
-    return readable_record(lambda: summarize(row, record.reader.each_iteration(row.run), now))
+    now, reader = datetime.now().astimezone(), record.reader
+    kept = reader.kept_snapshots(row.run)
+    return readable_record(lambda: summarize(row, reader.each_iteration(row.run), now, kept))
 
 
 def _run(record: Recorded, row: RunRow, page: Page) -> Iterator[str]:

@@ -16,12 +16,11 @@ from rooda.text.plain_files import read_plain_file
 from rooda.workspace.git import Git, GitError, GitStoppedError
 from rooda.workspace.snapshots.notes import SnapshotNotes
 from rooda.workspace.snapshots.packs import TEMPORARY, PackWriter
-from rooda.workspace.state_folder import StateFolder
+from rooda.workspace.state_folder import SNAPSHOTS, STORE, StateFolder
 from rooda.workspace.tools import Tools
 
 UNDO = "undo"  # in place of a run: what a restore has replaced, for every restored run
 NEWEST = "refs/newest"  # the snapshot that the marks belong to
-_ROOT = "refs/rooda"
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*(?<!\.lock)")
 _OBJECT = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64})\n")
 _LONGEST_ID = 65
@@ -48,7 +47,7 @@ class Store:
     """The store in the state folder of a work tree. Who writes to it holds the tree's lock."""
 
     def __init__(self, state: StateFolder, tools: Tools) -> None:
-        self._folder: Path = state / "git"
+        self._folder: Path = state / STORE
         self._packs: Path = self._folder / "objects" / "pack"
         self.git = Git(self._folder, tools, {"GIT_DIR": str(self._folder)}, _SETTINGS)
 
@@ -158,16 +157,16 @@ class Store:
 
     def names(self, run: str) -> tuple[str, ...]:
         """Return the snapshots of a run: numbers in their order, then words."""
-        names = _listed(self._folder / _ROOT / run)
+        names = _listed(self._folder / SNAPSHOTS / run)
         return tuple(sorted(names, key=lambda name: (not name.isdecimal(), len(name), name)))
 
     def runs(self) -> tuple[str, ...]:
         """Return the runs that have snapshots."""
-        return tuple(sorted(_listed(self._folder / _ROOT)))
+        return tuple(sorted(_listed(self._folder / SNAPSHOTS)))
 
     def forget(self, runs: Iterable[str]) -> None:
         """Delete the snapshots of these runs, and free their space. Raises GitError."""
-        gone = [self._folder / _ROOT / run for run in runs if _WORD.fullmatch(run)]
+        gone = [self._folder / SNAPSHOTS / run for run in runs if _WORD.fullmatch(run)]
         gone = [path for path in gone if path.is_dir()]
         for path in gone:
             shutil.rmtree(path, ignore_errors=True)
@@ -176,7 +175,7 @@ class Store:
 
     def forget_older(self, run: str, moment: float) -> None:
         """Delete the snapshots of a run that are older than a moment (unix time)."""
-        folder = self._folder / _ROOT / run
+        folder = self._folder / SNAPSHOTS / run
         old = [name for name in _listed(folder) if (folder / name).stat().st_mtime < moment]
         for name in old:
             (folder / name).unlink(missing_ok=True)
@@ -197,7 +196,7 @@ class Store:
 def ref(run: str, name: str) -> str:
     """Return the ref of a snapshot. Raises GitError for words that git does not accept in a ref."""
     if _WORD.fullmatch(run) and _WORD.fullmatch(name):
-        return f"{_ROOT}/{run}/{name}"
+        return f"{SNAPSHOTS}/{run}/{name}"
     raise GitError(f"there is no snapshot {name} of run {run}")
 
 

@@ -3,6 +3,7 @@
 This module is temporary: delete it when no user has records of version 0.1 any more.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -18,6 +19,8 @@ from rooda.workspace.snapshots.notes import Permissions, SnapshotNotes
 from rooda.workspace.snapshots.packs import TEMPORARY
 from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.snapshots.store import Store, ref
+from rooda.workspace.state_folder import StateFolder
+from rooda.workspace.tools import Tools
 
 _ROOT = "refs/rooda/"
 _OF_THE_FLEET = ("fleet", "adopt", "new", "seen")
@@ -33,6 +36,16 @@ class _Old(Struct, frozen=True):
     commit: str
     tree: str
     message: str
+
+
+def store_to_read(tree: Path, state: StateFolder, tools: Tools) -> Store:
+    """Return the store of a work tree, with what version 0.1 left in the user's repository."""
+    store = Store(state, tools)
+    with contextlib.suppress(GitError):
+        repository = Repository.find(tree, tools)
+        if repository is not None:
+            take_over(repository, store)
+    return store
 
 
 def take_over(repository: Repository, store: Store) -> None:
