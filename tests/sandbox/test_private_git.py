@@ -242,6 +242,11 @@ def test_agent_works_on_after_it_broke_its_folder(inside: Inside) -> None:
     assert subjects(inside) == ["agent", "second", "first"]
 
 
+def test_housekeeping_of_the_agent_reports_no_error(inside: Inside) -> None:
+    assert inside.sh(f"{COMMIT} --no-verify && git gc --prune=now --quiet") == ""
+    assert subjects(inside)[0] == "agent"
+
+
 def test_unfinished_rebase_waits_and_its_commits_are_kept_at_the_end(inside: Inside) -> None:
     git(inside.tree, "branch", "side", "HEAD~1")
     script = (

@@ -25,8 +25,13 @@ _SETTINGS = (
 )
 _FILES = ("core.excludesfile", "core.attributesfile")
 _DEFAULT_FILES = (".config/git/ignore", ".config/git/attributes")
-# Housekeeping writes to folders that are read-only, and fails.
-_ALWAYS = (("gc.auto", "0"), ("maintenance.auto", "false"))
+# Housekeeping by itself takes time and space. `git gc` would write `info/refs`, which only web
+# servers without git need, to a read-only folder.
+_ALWAYS = (
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("repack.updateServerInfo", "false"),
+)
 
 
 class UserGitSettings(Struct, frozen=True):
