@@ -89,6 +89,26 @@ def test_run_without_a_repository_is_found_after_its_agent_made_one(
     check(in_folder(workspace, "deep/start"), nursery, CHANGES_WITHOUT_GIT[change])
 
 
+@pytest.mark.real
+def test_notes_and_readers_in_a_repository_that_the_agent_made_are_those_of_its_run(
+    workspace: Workspace,
+) -> None:
+    workspace.global_config(PROCEDURE)
+    older, made = in_folder(workspace, "older"), in_folder(workspace, "made")
+    for folder in (workspace.path, older.path):
+        subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    ran = workspace.rooda("work", "--ai-cmd", workspace.agent("git init -q made"), "-n", "1")
+    assert ran.code == 2, ran.err
+    made.rooda("tell", "of the run")
+    older.rooda("tell", "of the older one")
+    assert "of the run" in workspace.rooda("tell", "--list").out
+    assert "of the older one" not in workspace.rooda("tell", "--list").out
+    assert "of the older one" in older.rooda("tell", "--list").out
+    (run,) = (one["run"] for one in json.loads(workspace.rooda("history", "--json").out))
+    exported = made.rooda("record", "export", run)
+    assert run in exported.out, exported.err
+
+
 @pytest.mark.long
 def test_repository_that_was_there_before_the_run_is_not_a_part_of_it(
     workspace: Workspace, nursery: Nursery

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.state_checks import readable_home, record_place
-from rooda.config.world import this_world
+from rooda.config.world import World, this_world
 from rooda.console.masking import masker_here
 from rooda.record.json_objects import last_attempts, with_summary
 from rooda.record.rows import IterationRow, NoRecord, NothingRecorded, RunRow, StoreError
@@ -64,21 +64,40 @@ def shown_path(path: Path) -> str:
 
 
 def refuse_run_around(workspace: Path, row: RunRow) -> None:
-    """Raise InvalidInput if the run is one of the work tree around this one.
+    """Raise InvalidInput if the run is one of the work tree around this one."""
+    if _is_run_around(workspace, row):
+        top = folders_to_top(this_world().folder)[-1]
+        message = f"run {row.run} is one of {workspace}, the work tree around {top}"
+        raise InvalidInput([Problem(message, "Go to that folder first")])
+
+
+def _is_run_around(workspace: Path, row: RunRow) -> bool:
+    """Return whether the run is one of the work tree around this one.
 
     A repository that was made during the run is a part of the run's work tree.
     """
     within = folders_to_top(this_world().folder)
     top = within[-1]
     if workspace in within or not has_repository(top):
-        return
+        return False
     try:
         began, ended = map(_seconds, (row.started_at, row.ended_at))
     except ValueError:
-        return  # the agent has changed the record
-    if had_repository(top, began) or not had_repository(top, ended):
-        message = f"run {row.run} is one of {workspace}, the work tree around {top}"
-        raise InvalidInput([Problem(message, "Go to that folder first")])
+        return False  # the agent has changed the record
+    return had_repository(top, began) or not had_repository(top, ended)
+
+
+def world_of_next_run() -> World:
+    """Return the world with the record that notes go to: that of the next run.
+
+    In a repository that the agent of the last run has made, it is the record of that run.
+    """
+    world, found = this_world(), settle_here()
+    if found is None or found.tree in folders_to_top(world.folder):
+        return world
+    last = Recorded.at(found, MASK_NOTHING).runs(limit=1)
+    is_other = not last or _is_run_around(found.tree, last[0])
+    return world if is_other else World(world.folder, world.environ, found)
 
 
 def _seconds(text: str | None) -> float:

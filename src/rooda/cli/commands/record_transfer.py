@@ -9,11 +9,11 @@ from typing import TypeVar
 import click
 
 from rooda.config.problems import InvalidInput, Problem
-from rooda.config.state_checks import readable_home, record_place, writable_place
+from rooda.config.state_checks import writable_place
 from rooda.config.world import this_world
 from rooda.console.completion import complete_runs
 from rooda.console.options import RunNamesCommand
-from rooda.console.recorded import readable_record
+from rooda.console.recorded import place_here, readable_record
 from rooda.engine.for_programs import record_apart
 from rooda.record.given_flags import masked_flags
 from rooda.record.record_reader import RecordReader
@@ -100,8 +100,7 @@ def _state(record: str | None) -> StateFolder:
     """Return the folder with the record to read. Raises InvalidInput."""
     if record is not None:
         return StateFolder(Path(record).absolute())
-    readable_home(this_world())
-    return record_place(this_world()).state
+    return place_here().state
 
 
 def _transferred(work: Callable[[], _T]) -> _T:

@@ -10,7 +10,7 @@ from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import this_world
 from rooda.console.masking import masker_here
 from rooda.console.pager import print_paged
-from rooda.console.recorded import settle_here
+from rooda.console.recorded import world_of_next_run
 from rooda.engine.telling import NoteTarget, note_text
 from rooda.text.controls import clean
 from rooda.text.times import format_duration
@@ -43,8 +43,7 @@ def tell(*, text: tuple[str, ...], keep: bool, is_list: bool, clear: str | None)
     if (is_list or clear is not None) and (text or keep or (is_list and clear is not None)):
         problem = Problem("--list and --clear take no note", "Give one of them alone")
         raise InvalidInput([problem])
-    settle_here()
-    target = NoteTarget.find(this_world())
+    target = NoteTarget.find(world_of_next_run())
     state = target.state
     if is_list:
         notes = masker_here().tree(waiting_notes(state))
