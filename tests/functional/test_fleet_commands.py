@@ -261,7 +261,7 @@ def test_state_of_a_fleet_is_not_deleted_while_a_worker_is_at_work(
     worker = nursery.start(user, "worker", "-j", "1")
     wait_for(up)
     done = user.rooda("record", "forget", "--yes")
-    refused(done, "a worker of the fleet of", "Stop it first")
+    refused(done, "the fleet of", "Stop its workers first")
     worker.signal(signal.SIGTERM)
     go.touch()
     worker.finish(60)

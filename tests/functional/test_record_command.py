@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rooda.record.store import Store
-from rooda.workspace.fleet_state import worker_in
+from rooda.workspace.fleet_state import fleet_in
 from rooda.workspace.lock import Lock
 from rooda.workspace.state_folder import StateFolder, make_state_folder
 from support.finished import Finished
@@ -193,12 +193,12 @@ def test_record_of_a_fleet_is_not_deleted_or_moved_while_a_worker_is_at_work(
     recorded: Workspace,
 ) -> None:
     other = recorded.sibling("other")
-    with worker_in(recorded.state), worker_in(recorded.state):  # a worker and its slot process
+    with fleet_in(recorded.state), fleet_in(recorded.state):  # a worker and its slot process
         for done in (
             command(recorded, "forget", "--yes"),
             command(other, "move", str(recorded.path)),
         ):
-            refused(done, f"a worker of the fleet of {recorded.path} is at work", "Stop it first")
+            refused(done, f"the fleet of {recorded.path} is at work", "Stop its workers first")
         moved = recorded.path.rename(recorded.path.with_name("moved"))
         assert RUN in Workspace(moved, recorded.home).inside("history").out
         assert recorded.state.exists()

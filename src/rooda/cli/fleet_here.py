@@ -23,6 +23,7 @@ from rooda.fleet.remote.own_fence import make_fence
 from rooda.fleet.run_model import Run
 from rooda.text.lookup import did_you_mean
 from rooda.text.numbers import count
+from rooda.workspace.fleet_state import fleet_in
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.record_place import RecordPlace
 from rooda.workspace.state_folder import StateFolder
@@ -97,7 +98,10 @@ def fleet_here(
     _make_state(place, world, tools)
     leave_out = partial(click.echo, err=True) if is_worker else None
     try:
-        with contextlib.closing(FleetStore(place.url, leave_out)) as store:
+        with (
+            fleet_in(place.needed_state),
+            contextlib.closing(FleetStore(place.url, leave_out)) as store,
+        ):
             yield FleetHere(world, values, layers, place, tools, store)
     except SQLAlchemyError as error:
         from rooda.fleet.database.database_check import database_words

@@ -47,8 +47,8 @@ class Place(Struct, frozen=True):
 
     `top` is the user's checkout, `git_dir` its git folder (of all linked work trees), `project` the
     key of the project in the database and in names of folders. `remote` is what git pushes to. On
-    one machine, `state` is the private folder of the database and of the `fence`. `workers_in` is
-    the state folder that workers need: for the fence, or for the database alone.
+    one machine, `state` is the private folder of the database and of the `fence`. `needed_state`
+    is the state folder that the fleet needs: for the fence, or for the database alone.
     """
 
     top: Path
@@ -57,7 +57,7 @@ class Place(Struct, frozen=True):
     url: str
     remote: str
     state: Path | None = None
-    workers_in: Path | None = None
+    needed_state: Path | None = None
 
     @property
     def database(self) -> Path | None:

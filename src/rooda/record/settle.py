@@ -17,7 +17,7 @@ from rooda.record.record_reader import opened
 from rooda.record.repair import copy_rows
 from rooda.record.rows import StoreError
 from rooda.record.tables import STEPS, NewerSchema
-from rooda.workspace.fleet_state import has_worker
+from rooda.workspace.fleet_state import is_fleet_in
 from rooda.workspace.lock import is_locked
 from rooda.workspace.old_record import OLD_FOLDER, has_old_record, is_known_tree
 from rooda.workspace.record_place import RecordPlace, find_place, place_at
@@ -52,7 +52,7 @@ def settled(
 def _moved(place: RecordPlace, home: Path, tell: Callable[[str], object]) -> RecordPlace:
     """Give a state folder the name of the new path of its tree, unless one works there."""
     new = state_folder_at(home, place.tree)
-    if is_locked(place.state) or has_worker(place.state):
+    if is_locked(place.state) or is_fleet_in(place.state):
         return place
     try:
         place.state.rename(new)

@@ -14,7 +14,7 @@ from rooda.workspace.state_home import state_folder_at, state_home
 DATABASE = "fleet.sqlite"
 _OLD = "rooda/fleet.sqlite"  # in the git folder; version 0.1
 _PARTS = ("-wal", "-shm", "")  # of a SQLite file; the file itself is the last one
-_WORKERS = "fleet-workers"  # each process of a worker has a shared lock on this file
+_IN_USE = "fleet-in-use"  # each worker, slot process and command of a fleet has a shared lock on it
 _LOOKED = "fleet-0.1-looked"  # from now on, a database in the git folder is the work of an agent
 
 
@@ -32,26 +32,36 @@ def main_tree(git_dir: Path) -> Path:
 
 
 @contextlib.contextmanager
-def worker_in(state: Path | None) -> Iterator[None]:
-    """Show other processes that a worker needs this state folder, if it needs one."""
+def fleet_in(state: Path | None) -> Iterator[None]:
+    """Show other processes that this one needs the state folder of a fleet, if there is one."""
     if state is None:
         yield
         return
-    with (state / _WORKERS).open("a") as file:
+    with (state / _IN_USE).open("a") as file:
         fcntl.flock(file, fcntl.LOCK_SH)
         yield
 
 
-def has_worker(state: Path) -> bool:
-    """Return whether a process of a worker needs this state folder."""
-    try:
-        with (state / _WORKERS).open() as file:
+@contextlib.contextmanager
+def alone_in(state: Path) -> Iterator[bool]:
+    """Yield whether no other process needs the state folder of a fleet; others wait meanwhile."""
+    with (state / _IN_USE).open("a") as file:
+        try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except FileNotFoundError:
+        except OSError as error:
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise
+            yield False
+        else:
+            yield True
+
+
+def is_fleet_in(state: Path) -> bool:
+    """Return whether a process of a fleet needs this state folder."""
+    if not (state / _IN_USE).exists():
         return False
-    except OSError as error:
-        return error.errno in (errno.EWOULDBLOCK, errno.EACCES)
-    return False
+    with alone_in(state) as is_alone:
+        return not is_alone
 
 
 def old_database(git_dir: Path, state: Path) -> Path | None:

@@ -6,13 +6,14 @@ import pytest
 
 from rooda.fleet.remote import own_fence
 from rooda.fleet.remote.fence import scratch_remote
-from rooda.fleet.remote.own_fence import make_fence, pack_loose_objects
+from rooda.fleet.remote.own_fence import free_objects, make_fence, pack_loose_objects
 from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.run_record import Record
 from rooda.fleet.run_model import BRANCHES, RECORDS
 from rooda.workspace.tools import Tools
 from support.fleetwork import TASK, fingerprint, remote_of, user_repository
 from support.gitrepo import Repo
+from support.tables import each_row
 
 pytestmark = pytest.mark.real
 
@@ -111,6 +112,35 @@ def test_packed_fence_keeps_what_the_repository_of_the_user_loses(user: Repo) ->
     user.git("gc", "-q", "--prune=now")
     assert decided.git("cat-file", "-t", tip) == "commit"
     decided.git("fsck", "--strict")
+
+
+@each_row("most_loose", [0, 6700])
+def test_objects_of_a_deleted_record_are_freed_and_those_of_others_stay(
+    tmp_path: Path, most_loose: int
+) -> None:
+    user = user_repository(tmp_path / "user")
+    gone, stays = (of_old_version(user, run) for run in ("api", "web"))
+    fence, _ = made(user)
+    pack_loose_objects(fence, tools_of(user), most_loose)
+    decided = Repo(fence, user.environ)
+    decided.git("update-ref", "-d", gone.ref)
+    free_objects(fence, tools_of(user))
+    user.git("update-ref", "-d", f"{BRANCHES}api")
+    user.git("update-ref", "-d", f"{BRANCHES}web")
+    user.git("reflog", "expire", "--expire=now", "--all")
+    user.git("gc", "-q", "--prune=now")
+    assert "missing" in decided.git("cat-file", "--batch-check", given=f"{gone.wip}\n".encode())
+    assert "missing" in decided.git("cat-file", "--batch-check", given=f"{gone.sha}\n".encode())
+    for name in (stays.sha, stays.tip, stays.wip):
+        decided.git("cat-file", "-e", str(name))
+    decided.git("fsck", "--strict")
+    size = decided.git("count-objects", "-v")
+    free_objects(fence, tools_of(user))
+    assert decided.git("count-objects", "-v") == size
+    decided.git("update-ref", "-d", stays.ref)
+    free_objects(fence, tools_of(user))
+    left = [path for path in (fence / "objects").rglob("*") if path.is_file()]
+    assert [path.name for path in left if path.parent.name != "info"] == []
 
 
 def test_taken_over_run_continues_on_its_branch(user: Repo) -> None:

@@ -200,7 +200,7 @@ def _say_who_works(here: FleetHere) -> None:
 @click.option("--force", is_flag=True, help="Also if uncommitted work of it is lost.")
 def forget(*, runs: tuple[str, ...], force: bool) -> None:
     """Remove runs from the table, with their records in git. A branch that is not merged stays."""
-    from rooda.fleet.actions.forget_run import remove_record
+    from rooda.fleet.actions.forget_run import free_records, remove_record
 
     with fleet_here() as here:
         chosen = {found.run: found for found in map(here.run, runs)}.values()
@@ -212,6 +212,7 @@ def forget(*, runs: tuple[str, ...], force: bool) -> None:
             words = remove_record(found, here.place, here.tools, force=force)
             here.store.forget(found.project, found.run)
             click.echo(f"{found.run} is forgotten{words}.")
+    free_records(here.place, here.tools)
 
 
 @group.command("adopt")

@@ -43,7 +43,6 @@ from rooda.text.controls import one_line
 from rooda.text.numbers import count
 from rooda.text.paths import first_names
 from rooda.text.times import local_now
-from rooda.workspace.fleet_state import worker_in
 
 if TYPE_CHECKING:
     from rooda.fleet.worker.slot_plan import SlotPlan
@@ -288,13 +287,12 @@ def work(
         meanwhile(worker_, viewer.runs, display.say)
 
     try:
-        with worker_in(here.place.workers_in):
-            is_done = run_worker(
-                worker_,
-                session.interrupts,
-                is_done=lambda: until is not None and until(viewer.runs),
-                show=show,
-            )
+        is_done = run_worker(
+            worker_,
+            session.interrupts,
+            is_done=lambda: until is not None and until(viewer.runs),
+            show=show,
+        )
         viewer.show_now()  # what the slots did last
     finally:
         display.close()
@@ -314,7 +312,7 @@ def _plans(here: FleetHere) -> "list[SlotPlan]":
             place.remote,
             place.project,
             slot,
-            state=None if place.workers_in is None else str(place.workers_in),
+            state=None if place.needed_state is None else str(place.needed_state),
             fence=None if place.fence is None else str(place.fence),
             checkout=str(place.top),
             labels=values[LABELS],

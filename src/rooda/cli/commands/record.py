@@ -19,7 +19,7 @@ from rooda.record.run_folders import size_below
 from rooda.text.controls import one_line
 from rooda.text.numbers import approximate_size
 from rooda.views.table import Cell, Column, table
-from rooda.workspace.fleet_state import has_worker
+from rooda.workspace.fleet_state import is_fleet_in
 from rooda.workspace.lock import is_locked
 from rooda.workspace.record_place import RecordPlace, has_record, known_places, place_at
 from rooda.workspace.tree_identity import note_tree
@@ -135,8 +135,8 @@ def _absolute(path: str) -> Path:
 def _refuse_at_work(place: RecordPlace) -> None:
     if is_locked(place.state) or is_locked(place.tree):
         raise _refused(f"a run is at work in {place.tree}", "Wait until it has ended")
-    if has_worker(place.state):
-        raise _refused(f"a worker of the fleet of {place.tree} is at work", "Stop it first")
+    if is_fleet_in(place.state):
+        raise _refused(f"the fleet of {place.tree} is at work", "Stop its workers first")
 
 
 def _refused(message: str, advice: str) -> InvalidInput:

@@ -10,9 +10,11 @@ from rooda.fleet.actions.look_at_run import unreachable
 from rooda.fleet.place import TITLE, Place
 from rooda.fleet.remote.fence import Refused, remote_of
 from rooda.fleet.remote.mirror import BranchMoved
+from rooda.fleet.remote.own_fence import free_objects
 from rooda.fleet.remote.run_record import Record
 from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import BRANCHES, Run
+from rooda.workspace.fleet_state import alone_in
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.tools import Tools
 
@@ -41,6 +43,18 @@ def remove_record(run: Run, place: Place, tools: Tools, *, force: bool = False) 
     if record.branch is None:
         return ""
     return ", with its branch" if is_merged else f"; its branch {run.branch} stays"
+
+
+def free_records(place: Place, tools: Tools) -> None:
+    """Free the space of removed records, unless another process of the fleet is at work now.
+
+    A failure is no error: the next call frees the space.
+    """
+    if place.state is None or place.fence is None:
+        return
+    with contextlib.suppress(GitError, OSError), alone_in(place.state) as is_alone:
+        if is_alone:
+            free_objects(place.fence, tools)
 
 
 def _has_work(run: Run, record: Record, place: Place) -> InvalidInput:

@@ -8,6 +8,7 @@ import contextlib
 import os
 import re
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from rooda.fleet.remote.borrowed_objects import borrow_objects
@@ -95,13 +96,50 @@ def pack_loose_objects(fence: Path, tools: Tools, most: int = _MOST_LOOSE) -> No
 
     `git gc` would delete objects that the user's repository has, too, and may delete later.
     """
-    objects = fence / "objects"
-    loose = {path.parent.name + path.name: path for path in objects.glob("[0-9a-f][0-9a-f]/*")}
-    names = [name for name in loose if _OBJECT.fullmatch(name)]  # git writes temporary files there
-    if len(names) <= most:
+    loose = _loose_objects(fence)
+    if len(loose) <= most:
         return
+    _write_pack(Git(fence, tools, {"GIT_DIR": str(fence)}), fence, loose)
+    for path in loose.values():
+        path.unlink(missing_ok=True)
+
+
+def free_objects(fence: Path, tools: Tools) -> None:
+    """Delete the objects that no record needs; no other process uses the fence. Raises GitError.
+
+    What a record needs stays here, also if the user's repository has it: see above.
+    """
     git = Git(fence, tools, {"GIT_DIR": str(fence)})
+    loose, indexes = _loose_objects(fence), [*_packs(fence).glob("*.idx")]
+    packed = (git("show-index", given=index).split(b"\n") for index in indexes)
+    here = {*loose, *(line.split()[1].decode() for lines in packed for line in lines if line)}
+    commits = here.intersection(git.line("rev-list", "--all").split())
+    asked = "".join(f"{name}\n" for name in commits).encode()
+    walk = ("rev-list", "--objects", "--no-object-names", "--no-walk", "--stdin")
+    needed = here.intersection(git(*walk, given=asked).decode().split() if commits else ())
+    if needed == here:
+        return
+    new = _write_pack(git, fence, needed) if needed else ""
+    for path in loose.values():
+        path.unlink(missing_ok=True)
+    for index in indexes:
+        if index.stem != f"pack-{new}":
+            index.unlink(missing_ok=True)
+            index.with_suffix(".pack").unlink(missing_ok=True)
+
+
+def _loose_objects(fence: Path) -> dict[str, Path]:
+    """Return the loose objects and their files, without the temporary files of git."""
+    found = (fence / "objects").glob("[0-9a-f][0-9a-f]/*")
+    named = ((path.parent.name + path.name, path) for path in found)
+    return {name: path for name, path in named if _OBJECT.fullmatch(name)}
+
+
+def _packs(fence: Path) -> Path:
+    return fence / "objects" / "pack"
+
+
+def _write_pack(git: Git, fence: Path, names: Iterable[str]) -> str:
     listed = "".join(f"{name}\n" for name in names).encode()
-    git("pack-objects", "--quiet", str(objects / "pack" / "pack"), given=listed)
-    for name in names:
-        loose[name].unlink(missing_ok=True)
+    printed = git("pack-objects", "--quiet", str(_packs(fence) / "pack"), given=listed)
+    return printed.decode().strip()

@@ -28,7 +28,7 @@ from rooda.fleet.worker.heart import Heart
 from rooda.fleet.worker.slot_plan import REPLACE, SlotPlan, for_programs
 from rooda.fleet.worker.slot_work import SlotWork
 from rooda.fleet.worker.turn import TurnPlace, TurnWork, take_turn
-from rooda.workspace.fleet_state import worker_in
+from rooda.workspace.fleet_state import fleet_in
 
 _GOODBYE = 5.0  # seconds for the database to answer to it
 _LAST_NOTES = 5.0  # seconds for the notes of a run that was stopped at once
@@ -188,7 +188,7 @@ def _read_plan() -> SlotPlan:
 def main() -> None:
     """Run one slot."""
     plan = _read_plan()
-    with worker_in(None if plan.state is None else Path(plan.state)):
+    with fleet_in(None if plan.state is None else Path(plan.state)):
         code = SlotProcess(plan, os.environ).run()
         sys.stdout.flush()
         os._exit(code)  # threads of the engine may wait for the database for ever
