@@ -1,5 +1,6 @@
 """`rooda tell`: notes of the user for the next prompt, before a run and during one."""
 
+import contextlib
 import json
 import os
 import shlex
@@ -11,9 +12,12 @@ import pytest
 from rooda.config.problems import InvalidInput
 from rooda.config.world import this_world
 from rooda.engine.telling import NoteTarget
+from rooda.record.store import Store
+from rooda.workspace.lock import Lock
 from support.children import Nursery, until
 from support.finished import Rooda
 from support.ralphs import ralph_work
+from support.record import RUN, a_run
 from support.recorded import SUCCESS, asked, git, refused, versioned, within
 from support.workspace import PROCEDURE, Workspace, wait_for
 
@@ -36,6 +40,21 @@ def prompt(workspace: Workspace, iteration: int = 1, attempt: int = 1) -> str:
 
 def notes(workspace: Workspace) -> Path:
     return workspace.state / "notes"
+
+
+def test_run_in_another_tree_with_the_same_state_folder_is_named(
+    workspace: Workspace, rooda: Rooda
+) -> None:
+    """Two containers with one state home may have different work trees at one path."""
+    with contextlib.closing(Store(workspace.state, print)) as store:
+        store.save(run=a_run(RUN, "success"))
+    with contextlib.closing(Lock(workspace.sibling("other").path, state=workspace.state)):
+        assert (
+            "The run at work here, on another machine or in a container"
+            in rooda("tell", "use tabs").out
+        )
+        refused(rooda("stop"), "in another PID namespace")
+    assert rooda("tell", "use tabs").out == NO_RUN
 
 
 # -- before a run --------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -69,10 +69,8 @@ class AtWork(Struct, frozen=True):
                 return cls(holder.pid, started, note, elsewhere)
             if is_within:
                 others.append(holder.pid)
-        if not others and is_locked(within[-1]):
-            raise _unseen(None)
         if not others:
-            raise _no_run() if around is None else _run_around(within[-1], around)
+            raise _none_seen(within, around)
         pid = others[0]
         message = f"pid {pid} holds the lock of this work tree and is not rooda: {_command(pid)}"
         raise NoRunError([Problem(message, f"End it yourself, with `kill {pid}`")])
@@ -190,6 +188,18 @@ def _words(pid: int) -> list[str]:
 
 def _command(pid: int) -> str:
     return f"`{shown_words(_words(pid))}`"
+
+
+def _none_seen(within: Sequence[Path], around: Path | None) -> NoRunError | UnseenRunError:
+    """Return the error that this process sees no run, and whether there is one nevertheless."""
+    if is_locked(within[-1]):
+        return _unseen(None)
+    if around is not None:
+        return _run_around(within[-1], around)
+    # Another container may have another work tree at this path, and the same state home.
+    place = find_place(within[0], os.environ)
+    is_shared = place is not None and place.tree in within and is_locked(place.state)
+    return _unseen(None) if is_shared else _no_run()
 
 
 def _unseen(note: LockNote | None) -> UnseenRunError:

@@ -1,5 +1,6 @@
 """Where a fleet is: the user's repository, the database, the git remote, and the project's key."""
 
+import errno
 import hashlib
 import re
 from collections.abc import Mapping
@@ -158,7 +159,9 @@ def make_state(place: Place) -> Path | None:
     except OSError as error:
         path = error.filename or folder
         message = f"the state of the fleet can't be in {path}: {error.strerror}"
-        raise _wrong(message, f"Check the modes of the folder, or set {VARIABLE}") from None
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        check = "Free some disk space" if is_full else "Check the modes of the folder"
+        raise _wrong(message, f"{check}, or set {VARIABLE}") from None
 
 
 def project_key(remote: str) -> str:
