@@ -67,6 +67,17 @@ def test_the_record_of_a_run_can_be_apart_from_its_work_tree(
     assert one.lines is not None
     assert one.lines.files == 1
     assert "--record" not in str(row.given)
+    for words in (
+        ("history",),
+        ("show",),
+        ("why",),
+        ("report", "--format", "markdown"),
+        ("record", "export", row.run),
+    ):
+        read = tree.inside(*words, "--record", str(apart))
+        assert (read.code, row.run in read.out) == (0, True), (words, read)
+    assert "+more" in tree.inside("diff", "--record", str(apart)).out
+    refused(tree.inside("show", "--record", str(tmp_path)), f"there is no record in {tmp_path}")
 
 
 @pytest.mark.long

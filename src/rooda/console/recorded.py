@@ -19,7 +19,7 @@ from rooda.record.rows import IterationRow, NoRecord, NothingRecorded, RunRow, S
 from rooda.record.run_names import LAST, from_end
 from rooda.text.controls import one_line
 from rooda.text.masking import MASK_NOTHING, Masker
-from rooda.workspace.record_place import RecordPlace
+from rooda.workspace.record_place import RecordPlace, has_record
 from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.work_tree import folders_to_top, had_repository, has_repository
 
@@ -27,16 +27,37 @@ if TYPE_CHECKING:
     from rooda.record.record_reader import RecordReader
 
 _T = TypeVar("_T")
+_CHOSEN = "rooda.record"  # the folder that the user named, in the context of the command
 _ITERATION = re.compile(r"[0-9]{1,6}")
+
+
+def _choose(ctx: click.Context, _: click.Parameter, folder: str | None) -> None:
+    if folder is not None:
+        ctx.meta[_CHOSEN] = StateFolder(Path(folder).absolute())
+
+
+RECORD = click.option(
+    "--record",
+    metavar="DIR",
+    expose_value=False,
+    callback=_choose,
+    help="Read the record in DIR, of a run with `--record` [default: that of this work tree].",
+)
 
 
 def place_here(root: Path | None = None) -> RecordPlace:
     """Return the record of the current folder, or of a project's root. Raises InvalidInput.
 
-    Every command that reads a record finds it here. Tells the user of a record of another tree.
+    Every command that reads a record finds it here. The user may have named its folder (`RECORD`).
+    Tells the user of a record of another tree.
     """
     world = this_world()
     folder = root or world.folder
+    context = click.get_current_context(silent=True)
+    if context is not None and (chosen := context.meta.get(_CHOSEN)) is not None:
+        if not has_record(chosen):
+            raise InvalidInput([Problem(f"there is no record in {chosen}")])
+        return RecordPlace(world.workspace(), chosen)
     readable_home(world)
     found = settle_here(root)
     if found is None:

@@ -13,7 +13,7 @@ from rooda.config.state_checks import writable_place
 from rooda.config.world import this_world
 from rooda.console.completion import complete_runs
 from rooda.console.options import RunNamesCommand
-from rooda.console.recorded import place_here, readable_record
+from rooda.console.recorded import RECORD, place_here, readable_record
 from rooda.engine.for_programs import record_apart
 from rooda.record.given_flags import masked_flags
 from rooda.record.record_reader import RecordReader
@@ -27,22 +27,19 @@ from rooda.workspace.state_folder import StateFolder
 
 _T = TypeVar("_T")
 _STANDARD = "-"  # standard input or output
-_RECORD = click.option(
-    "--record", metavar="DIR", help="Folder with the record [default: that of this work tree]."
-)
 
 
 @click.command("export", cls=RunNamesCommand)
 @click.argument("run", shell_complete=complete_runs)
 @click.argument("file", default=_STANDARD)
-@_RECORD
-def export(*, run: str, file: str, record: str | None) -> None:
+@RECORD
+def export(*, run: str, file: str) -> None:
     """Write a run to FILE as one JSON document, or to standard output.
 
     It has the run, its iterations and what `rooda resume` needs; no transcripts, no environment,
     and no values of flags that may be secrets.
     """
-    state = _state(record)
+    state = place_here().state
     row = readable_record(lambda: RecordReader(state).run(run))
     data = _transferred(lambda: export_run(state, row.run))
     if file == _STANDARD:
@@ -56,7 +53,9 @@ def export(*, run: str, file: str, record: str | None) -> None:
 
 @click.command("import")
 @click.argument("source")
-@_RECORD
+@click.option(
+    "--record", metavar="DIR", help="Folder with the record [default: that of this work tree]."
+)
 def import_(*, source: str, record: str | None) -> None:
     """Put the runs of SOURCE into the record: an exported run, or a folder `.rooda` of rooda 0.1.
 
@@ -94,13 +93,6 @@ def _import_folder(folder: Path, place: RecordPlace) -> None:
     except (StoreError, OSError) as error:
         raise _refused(f"the record in {old} can't be imported: {error}") from None
     click.echo(f"Imported the record. It is in {place.state} now; {old} may be deleted.", err=True)
-
-
-def _state(record: str | None) -> StateFolder:
-    """Return the folder with the record to read. Raises InvalidInput."""
-    if record is not None:
-        return StateFolder(Path(record).absolute())
-    return place_here().state
 
 
 def _transferred(work: Callable[[], _T]) -> _T:

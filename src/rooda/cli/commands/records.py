@@ -16,6 +16,7 @@ from rooda.console.masking import UNMASKED, masker_here
 from rooda.console.options import JSON, RunNamesCommand
 from rooda.console.pager import print_paged
 from rooda.console.recorded import (
+    RECORD,
     Recorded,
     check_date,
     readable_record,
@@ -73,6 +74,7 @@ def _print(pieces: Iterable[str], record: Recorded, page: Page) -> None:
 @click.option("-n", "--limit", type=click.IntRange(1), metavar="N", help="Only the newest N runs.")
 @COLOR
 @JSON
+@RECORD
 @UNMASKED
 def history(
     *,
@@ -133,6 +135,7 @@ def _listed_object(one: ListedRun, *, with_tree: bool) -> dict[str, Any]:
 )
 @COLOR
 @JSON
+@RECORD
 @UNMASKED
 def show(
     *,
@@ -214,6 +217,7 @@ def _iteration_object(record: Recorded, row: IterationRow, run: RunSummary) -> d
 @click.command("why", cls=RunNamesCommand)
 @_WORDS
 @JSON
+@RECORD
 @UNMASKED
 def why(*, words: tuple[str, ...], as_json: bool, unmasked: bool) -> None:
     """Explain which rule ended a run or an iteration, on which evidence.

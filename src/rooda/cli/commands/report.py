@@ -13,7 +13,7 @@ from rooda.config.problems import InvalidInput, Problem
 from rooda.console.completion import complete_runs
 from rooda.console.masking import UNMASKED
 from rooda.console.options import RunNamesCommand
-from rooda.console.recorded import Recorded, readable_record
+from rooda.console.recorded import RECORD, Recorded, readable_record
 from rooda.record.rows import RunRow
 from rooda.report import make
 from rooda.report.details import DetailReader
@@ -40,6 +40,7 @@ _STDOUT = "-"
     metavar="PATH",
     help="Write to this file, or `-` for standard output.",
 )
+@RECORD
 @UNMASKED
 def report(*, name: str | None, form: str | None, output: str | None, unmasked: bool) -> None:
     """Make one page of a run: outcome, proof, timeline, iterations, next commands.

@@ -29,7 +29,7 @@ from rooda.console.completion import complete_runs
 from rooda.console.masking import UNMASKED
 from rooda.console.options import RunNamesCommand
 from rooda.console.pager import is_command, is_terminal
-from rooda.console.recorded import Recorded, refuse_run_around
+from rooda.console.recorded import RECORD, Recorded, refuse_run_around
 from rooda.loop.state import Status
 from rooda.process.first_moment import own_module
 from rooda.process.interrupts import INTERRUPTED, Interrupts
@@ -85,6 +85,7 @@ def _open(record: Recorded, folder: Path, tools: Tools) -> Snapshots:
 )
 @click.option("--stat", is_flag=True, help="Only the names of files and the count of lines.")
 @click.option("--name-only", is_flag=True, help="Only the names of files.")
+@RECORD
 @UNMASKED
 @click.pass_obj
 def diff(
