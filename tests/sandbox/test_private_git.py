@@ -1,5 +1,6 @@
 """The git folder that an agent gets in the sandbox, and what rooda takes over from it."""
 
+import errno
 import hashlib
 import os
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from rooda.sandbox.git_import import GitImport
 from rooda.sandbox.private_git import GitNotice, why_shared
 from rooda.sandbox.sandbox_plan import SandboxError
 from rooda.workspace.state_folder import AGENT_GIT
@@ -265,6 +267,32 @@ def test_work_of_a_run_that_was_killed_arrives_with_the_next_one(inside: Inside)
     sandbox = killed.__enter__()
     wrapped = sandbox.wrap(("sh", "-c", COMMIT), inside.tree, inside.environ)
     printed_by(wrapped.argv, inside.tree, wrapped.environ)
+    assert subjects(inside)[0] == "second"
+    assert inside.sh("git log -1 --format=%s") == "agent"
+    assert (subjects(inside)[0], status(inside)) == ("agent", ["## main"])
+
+
+def test_commits_wait_while_the_disk_is_full(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    killed = inside.sandbox()
+    sandbox = killed.__enter__()
+    assert sandbox.private_git is not None
+    wrapped = sandbox.wrap(("sh", "-c", COMMIT), inside.tree, inside.environ)
+    printed_by(wrapped.argv, inside.tree, wrapped.environ)
+    with monkeypatch.context() as full:
+        full.setattr(GitImport, "take_objects", fail)
+        git(inside.tree, "branch", "of-the-user")
+        asked = ("git", "log", "-1", "--format=%s")
+        wrapped = sandbox.wrap(asked, inside.tree, inside.environ)
+        assert printed_by(wrapped.argv, inside.tree, wrapped.environ) == "agent"
+        sandbox.close()
+        assert sandbox.private_git.take_notices() == []
+        with pytest.raises(SandboxError, match="No space left"):
+            inside.sandbox().__enter__()
     assert subjects(inside)[0] == "second"
     assert inside.sh("git log -1 --format=%s") == "agent"
     assert (subjects(inside)[0], status(inside)) == ("agent", ["## main"])

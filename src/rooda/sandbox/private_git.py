@@ -6,6 +6,7 @@ the user has not moved meanwhile, and the staged files.
 """
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -114,6 +115,7 @@ class PrivateGit:
         self._user_marks: Marks = frozenset()
         self._marks: Marks = frozenset()
         self._is_settling = False
+        self._full_disk = ""  # the error of a disk that had no room for the agent's commits
         self._notices: list[GitNotice] = []
         self._reported = ""  # the unfinished operation
 
@@ -129,6 +131,9 @@ class PrivateGit:
             text = Beneath(self._place).read(f"{AGENT_GIT_NOW}/{AGENT_GIT_BASE}", None)
             self._base = msgspec.json.decode(text, type=GitState)
             self._finish()
+        if self._full_disk:
+            reason = f"rooda can't take over the commits of an earlier run: {self._full_disk}"
+            raise SandboxError(reason, "Free some disk space")
         if self._marks_have_changed():
             self._refuse("rooda could not read the git folder of an earlier run in time")
         else:
@@ -193,7 +198,8 @@ class PrivateGit:
 
     def _renew(self) -> None:
         """Make the folder again if the user has changed the repository, or the agent broke it."""
-        is_old = not self.unfinished and _marks(self._user) != self._user_marks
+        is_new = _marks(self._user) != self._user_marks
+        is_old = is_new and not (self.unfinished or self._marks_have_changed())
         try:
             self._reset()
         except OSError:
@@ -216,6 +222,7 @@ class PrivateGit:
 
     def _make(self) -> None:
         """Make the folder from the user's repository as it is now. Raises SandboxError."""
+        before = self._user_marks, self._base
         try:
             self._user_marks = _marks(self._user)
             self._base = self._import.user()
@@ -223,6 +230,7 @@ class PrivateGit:
             self._reset()
             self._marks = _marks(self.folder)
         except (OSError, GitError) as error:
+            self._user_marks, self._base = before
             text = f"rooda can't make a git folder for the agent: {error}"
             raise SandboxError(text, "Check that `git status` works here") from None
 
@@ -265,13 +273,16 @@ class PrivateGit:
 
     @contextlib.contextmanager
     def _settling(self) -> Iterator[None]:
-        self._is_settling = True
+        self._is_settling, self._full_disk = True, ""
         try:
             yield
         except (ImportStoppedError, GitStoppedError):
             pass  # later, or at the start of the next run
         except (ImportRefusedError, GitError, OSError) as error:
-            self._refuse(str(error))
+            if _is_full_disk(error):
+                self._full_disk = str(error)  # later, as above
+            else:
+                self._refuse(str(error))
         finally:
             self._is_settling = False
 
@@ -335,6 +346,13 @@ class PrivateGit:
 
     def _marks_have_changed(self) -> bool:
         return _marks(self.folder) != self._marks
+
+
+def _is_full_disk(error: Exception) -> bool:
+    """Return whether there was no room; git says so in words."""
+    full = (errno.ENOSPC, errno.EDQUOT)
+    words = any(os.strerror(one) in str(error) for one in full)
+    return words or (isinstance(error, OSError) and error.errno in full)
 
 
 def _marks(git: Path) -> Marks:
