@@ -167,7 +167,7 @@ def test_cost_is_logged_and_max_cost_ends_the_run(claude: Workspace) -> None:
     assert "$1.50 of $1.50 spent (max_cost) (2 iterations completed" in done.err
     *_, used, last = done.err.splitlines()
     assert "  Used: 2,048 tokens, $1.50" in used
-    assert last.endswith(" --max-cost MORE")
+    assert last.endswith(" --max-cost 3")
     run = shown(claude)
     assert (run["rule"], run["cost"], run["tokens"]) == ("max-cost", 1.5, 2048)
     assert [one["cost"] for one in run["iterations"]] == [0.75, 0.75]

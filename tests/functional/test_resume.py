@@ -189,7 +189,11 @@ def test_resume_is_refused_after_success_or_at_the_maximum(
 ) -> None:
     refused(workspace.work("true", "--resume"), "no run of work", "rooda work")
     assert workspace.work("true", "-n", "2").code == 2
-    refused(workspace.work("true", "--resume", "-n", "2"), "has run 2 iterations", " -n 12")
+    refused(
+        workspace.work("true", "--resume", "-n", "2"),
+        "has run 2 iterations",
+        " --max-iterations 12",
+    )
     before = asked(rooda, "history")
     assert [run["status"] for run in before] == ["max-iters"]
     assert workspace.work(workspace.agent(SUCCESS), "-n", "1").code == 0
@@ -205,7 +209,7 @@ def test_run_of_another_procedure_is_not_resumed(workspace: Workspace, rooda: Ro
     done = workspace.rooda("other", "--resume", "--ai-cmd", "true")
     refused(done, "no run of other")
     done = workspace.rooda("other", f"--resume={name}", "--ai-cmd", "true")
-    refused(done, "is one of work, not of other", f"rooda work --resume={name}")
+    refused(done, "is one of work, not of other", f"rooda resume {name}")
     done = workspace.rooda("work", "--resume=nonsense", "--ai-cmd", "true")
     refused(done, "there is no run 'nonsense'")
 

@@ -203,7 +203,7 @@ def test_iterations_that_are_used_up_are_named_with_the_command_for_more(
 ) -> None:
     assert workspace.work("true", "-n", "2").code == 2
     name = last_run(look)["run"]
-    advice = (f"{name} has run 2 iterations", f"rooda resume {name} -n 12")
+    advice = (f"{name} has run 2 iterations", f"rooda resume {name} --max-iterations 12")
     refused(workspace.rooda("resume"), *advice)
     refused(workspace.rooda("resume", "-n", "2"), *advice)
     done = workspace.rooda("resume", "-n", "3")
@@ -387,12 +387,14 @@ def test_which_ends_have_a_command_to_continue(workspace: Workspace, look: Rooda
     workspace.config(hook + PROCEDURE)
     assert last(workspace.work("true")) == f"{begin} · rooda resume RUN"
     workspace.config(PROCEDURE)
-    assert last(workspace.work("true", "-n", "1")) == f"{begin} · rooda resume RUN -n 11"
+    assert (
+        last(workspace.work("true", "-n", "1")) == f"{begin} · rooda resume RUN --max-iterations 11"
+    )
     assert last(workspace.work(workspace.agent(SUCCESS))) == begin
     slow = workspace.agent("exec sleep 60")
     done = workspace.work(slow, "--max-duration", "1s")
-    assert last(done) == f"{begin} · rooda resume RUN --max-duration MORE"
-    refused(workspace.rooda("resume"), "max_duration of 1.0s reached", "--max-duration MORE")
+    assert last(done) == f"{begin} · rooda resume RUN --max-duration 2s"
+    refused(workspace.rooda("resume"), "max_duration of 1.0s reached", "--max-duration 2s")
 
 
 # -- secrets ---------------------------------------------------------------------------------

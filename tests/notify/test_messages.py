@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from rooda.agents.failure_kinds import FailureKind
+from rooda.loop.next_steps import NextCommand
 from rooda.loop.run_events import TasksLeft
 from rooda.notify.message import (
     Named,
@@ -18,7 +19,6 @@ from rooda.notify.message import (
 )
 from rooda.summary.model import (
     IterationSummary,
-    NextCommand,
     Proof,
     ProofState,
     RunSummary,

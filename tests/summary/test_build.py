@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from rooda.iteration.types import IterationResult
+from rooda.loop.next_steps import RunCommands
 from rooda.loop.state import State
 from rooda.loop.work_events import BaselineEnded, Committed, SnapshotTaken
 from rooda.process.events import NamedProcess
@@ -402,6 +403,16 @@ def test_the_first_command_continues_the_run(
     run = night(status="aborted", rule=rule, procedure=procedure, settings=known)
     found = summary(run, iteration(1))
     assert found.next_commands[0].command == expected
+
+
+@each_row(
+    "resume,expected",
+    [(f"ralph build --resume={RUN}", f"ralph build --resume={RUN}"), ("rm -rf /", "rooda resume")],
+)
+def test_the_record_keeps_the_command_that_resumes_the_run(resume: str, expected: str) -> None:
+    kept = RunCommands("ralph build", resume)
+    run = night(status="aborted", rule="stall", procedure="work", commands=kept)
+    assert summary(run, iteration(1)).next_commands[0].command.startswith(expected)
 
 
 def test_without_snapshots_no_command_needs_one() -> None:

@@ -14,11 +14,11 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from rooda.agents.failure_kinds import FailureKind, Reaction
-from rooda.engine.invocation import BUDGETS, Front
 from rooda.iteration.types import IterationStatus
 from rooda.loop import failure
 from rooda.loop.agent_events import StillWaiting, WaitStarted
 from rooda.loop.iteration_events import IterationEnded
+from rooda.loop.next_steps import LIMIT_FLAGS, RunCommands, commands_at_end, resuming
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.run_events import RunEnded
 from rooda.loop.state import Status
@@ -147,26 +147,22 @@ def end_of(rule: StopRule, **more: Any) -> RunEnded:
     return replace(ENDED, **(usual | more))
 
 
-def _rooda() -> Front:
-    limits = {StopRule.MAX_ITERATIONS: "-n", **BUDGETS}
-    return Front("rooda build", "rooda resume {run}", limits)
-
-
-def _ralph() -> Front:
-    limits = {StopRule.MAX_ITERATIONS: "--max-iterations"}
-    return Front("ralph build", "ralph build --resume={run}", limits)
+_ROODA = RunCommands("rooda build", flags=LIMIT_FLAGS).named(RUN)
+_RALPH = RunCommands("ralph build", f"ralph build --resume={RUN}", ("--max-iterations",))
+_VALUES = {"max_iterations": 40.0, "max_cost": 5.0, "max_duration": 28800.0, "max_tokens": 1e6}
 
 
 def of_rule(rule: StopRule, tree: Path) -> Views:
     """Yield what the views print at the end of a run, and of its record."""
     event = end_of(rule)
-    for front in (_rooda(), _ralph()):
+    for commands in (_ROODA, _RALPH):
+        resumed = resuming(commands, rule, _VALUES.get)
         with_commands = replace(
             event,
-            resume=front.after(RUN, rule),
-            next_commands=front.next_commands(RUN, 40, rule),
+            resume=resumed.command if resumed else "",
+            next_commands=commands_at_end(commands, rule, _VALUES.get),
         )
-        if front.start.startswith("rooda"):
+        if commands is _ROODA:
             yield from _logs(with_commands, "text", "logfmt", "json")
         yield "next at the end", f"{with_commands.resume}\n{with_commands.as_text()[-80:]}"
     last_failure = ended(2, 40, 5.0, Verdict.FAILURE, reason="exit code 1", kind=FailureKind.EXIT)

@@ -17,13 +17,13 @@ from rooda.console import crash
 from rooda.console.command_line import anchored_in, given_of, merge, parse, parts_of
 from rooda.console.command_table import RESERVED
 from rooda.console.flags import MergeRules
-from rooda.engine.invocation import BUDGETS, Front, Invocation, TakenUp
+from rooda.engine.invocation import Invocation, TakenUp
 from rooda.engine.resume import TITLE, new_run, nothing_to_resume, readable
 from rooda.engine.run_outcome import write_not_started, write_outcome
 from rooda.engine.start import report, start_run
+from rooda.loop.next_steps import LIMIT_FLAGS, RunCommands
 from rooda.loop.run_events import RunResumed
 from rooda.loop.state import Status
-from rooda.loop.stops import StopRule
 from rooda.process.interrupts import Interrupts
 from rooda.record.given_flags import NO_FLAGS, GivenFlags, missing_now
 from rooda.record.record_reader import RecordReader
@@ -56,21 +56,24 @@ def launch(prepared: Prepared, interrupts: Interrupts, invocation: Invocation) -
     return result.exit_code
 
 
-def find(place: RecordPlace, wanted: str, procedure: str | None = None) -> RunRow:
-    """Return a run by its name, or the last one. Raises InvalidInput."""
+def find(place: RecordPlace, wanted: str, procedure: str | None = None, start: str = "") -> RunRow:
+    """Return a run by its name, or the last one. Raises InvalidInput.
+
+    `start` is the command that starts a run of the procedure.
+    """
     reader = RecordReader(place.state)
-    return readable(lambda: _find(reader, wanted, procedure))
+    return readable(lambda: _find(reader, wanted, procedure, start))
 
 
 def find_for_rooda(place: RecordPlace, wanted: str) -> RunRow:
-    """Return the run for `rooda resume`: of any procedure except those of ralph."""
+    """Return the run for `rooda resume`: one that this command resumes."""
     row = find(place, wanted)
-    front = front_of_run(row)
+    commands = commands_of(row)
     if row.status == Status.SUCCESS:
-        raise nothing_to_resume(f"run {row.run} ended as success", new_run(front))
-    if _is_of_ralph(row.procedure):
+        raise nothing_to_resume(f"run {row.run} ended as success", new_run(commands.start))
+    if commands.resume != RunCommands().named(row.run).resume:
         message = f"run {row.run} is one of {row.procedure}"
-        raise nothing_to_resume(message, f"Write: {front.continuing(row.run)}")
+        raise nothing_to_resume(message, f"Write: {commands.resume}")
     return row
 
 
@@ -89,8 +92,8 @@ def take_up(
     The run was started with `command`; `arguments` come before the recorded ones. If the record is
     apart from the work tree, the run goes on in the current folder. Raises InvalidInput.
     """
-    front = front_of_run(row)
-    recorded = _recorded(row, front)
+    start = commands_of(row).start
+    recorded = _recorded(row, start)
     here = this_world().folder
     folder = here if is_apart else _folder(place.tree, row, recorded)
     given_now = parts_of(now)
@@ -104,7 +107,7 @@ def take_up(
     except click.UsageError as error:
         words = error.format_message().rstrip(".")
         message = f"this version of rooda refuses the recorded flags of run {row.run}: {words}"
-        advice = f"Another version wrote them, or something changed them. {new_run(front)}"
+        advice = f"Another version wrote them, or something changed them. {new_run(start)}"
         raise InvalidInput([Problem(message, advice, title=TITLE)]) from None
     _refuse_missing(row.run, recorded, given)
     news = RunResumed(
@@ -129,14 +132,14 @@ def _refuse_missing(run: str, recorded: GivenFlags | None, given: GivenFlags) ->
         raise InvalidInput([Problem(message, advice, title=TITLE)])
 
 
-def _recorded(row: RunRow, front: Front) -> GivenFlags | None:
+def _recorded(row: RunRow, start: str) -> GivenFlags | None:
     """Return the flags of the start of the run; None if an earlier version did not keep them."""
     trouble = row.unreadable.get("given", "")
     if isinstance(row.given, GivenFlags):
         trouble = row.given.trouble()
     if trouble:
         message = f"the recorded flags of run {row.run} can't be read: {trouble}"
-        advice = f"Something changed the record. {new_run(front)}"
+        advice = f"Something changed the record. {new_run(start)}"
         raise InvalidInput([Problem(message, advice, title=TITLE)])
     return row.given if isinstance(row.given, GivenFlags) else None
 
@@ -150,10 +153,6 @@ def _folder(workspace: Path, row: RunRow, recorded: GivenFlags | None) -> Path:
     return folder
 
 
-def _is_of_ralph(procedure: str) -> bool:
-    return procedure.startswith("ralph ")
-
-
 def prompt_file_of(row: RunRow) -> str | None:
     """Return the prompt file of a run of `rooda loop FILE`; None for a run of a procedure.
 
@@ -164,20 +163,14 @@ def prompt_file_of(row: RunRow) -> str | None:
     return next(iter(row.given.arguments), None)
 
 
-def front_of_run(row: RunRow) -> Front:
-    """Return the commands for a run in the record."""
-    return front_of(row.procedure, prompt_file_of(row))
+def commands_of(row: RunRow) -> RunCommands:
+    """Return the commands of a run in the record."""
+    known = row.known_commands
+    return known if known.start else rooda_commands(row.procedure, prompt_file_of(row), row.run)
 
 
-def front_of(procedure: str, file: str | None = None) -> Front:
-    """Return the commands for a procedure; ralph's procedures are named `ralph MODE`."""
-    if _is_of_ralph(procedure):
-        return Front(procedure, f"{procedure} --resume={{run}}")
-    return rooda_front(procedure, file)
-
-
-def rooda_front(procedure: str, file: str | None = None) -> Front:
-    """Return the commands for a procedure or a prompt file.
+def rooda_commands(procedure: str, file: str | None = None, run: str | None = None) -> RunCommands:
+    """Return the commands for a procedure or a prompt file; for any run if it has no name yet.
 
     A procedure with the name of a command needs `run`.
     """
@@ -185,27 +178,23 @@ def rooda_front(procedure: str, file: str | None = None) -> Front:
         start = f"rooda {FILE_RUN} {shlex.quote(file)}"
     else:
         start = f"rooda run {procedure}" if procedure in RESERVED else f"rooda {procedure}"
-    return Front(start, "rooda resume {run}", {StopRule.MAX_ITERATIONS: "-n", **BUDGETS})
+    commands = RunCommands(start, flags=LIMIT_FLAGS)
+    return commands if run is None else commands.named(run)
 
 
-def _resuming(row: RunRow) -> str:
-    """Return the command that continues a run of another procedure than the one named."""
-    if prompt_file_of(row) is not None:
-        return front_of_run(row).continuing(row.run)
-    return f"{front_of(row.procedure).start} --resume={row.run}"
-
-
-def _find(reader: RecordReader, wanted: str, procedure: str | None) -> RunRow:
+def _find(reader: RecordReader, wanted: str, procedure: str | None, start: str) -> RunRow:
     if wanted == LAST or from_end(wanted) is not None:
-        return _from_end(reader, wanted or None, procedure)
+        return _from_end(reader, wanted or None, procedure, start)
     row = reader.run(wanted)
     if procedure not in (None, row.procedure):
         message = f"run {row.run} is one of {row.procedure}, not of {procedure}"
-        raise nothing_to_resume(message, f"Write: {_resuming(row)}")
+        raise nothing_to_resume(message, f"Write: {commands_of(row).resume}")
     return row
 
 
-def _from_end(reader: RecordReader, wanted: str | None, procedure: str | None) -> RunRow:
+def _from_end(
+    reader: RecordReader, wanted: str | None, procedure: str | None, start: str
+) -> RunRow:
     """Return the last run, or one before it: of a procedure, if the user has named one."""
     try:
         return reader.run(wanted, procedure)
@@ -213,5 +202,4 @@ def _from_end(reader: RecordReader, wanted: str | None, procedure: str | None) -
         if procedure is None:
             raise
         message = f"there is no run of {procedure} here"
-        file = "FILE" if procedure == FILE_RUN else None
-        raise nothing_to_resume(message, new_run(front_of(procedure, file))) from None
+        raise nothing_to_resume(message, new_run(start)) from None

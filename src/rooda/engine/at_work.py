@@ -10,6 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rooda import PROGRAMS
 from rooda.config.problems import InvalidInput, Problem
 from rooda.process.interrupts import END
 from rooda.process.leftovers import start_time
@@ -175,7 +176,7 @@ def _names_rooda(words: list[str]) -> bool:
     """Return whether a command line starts rooda: as a program, as a script, or with `-m`."""
     if "-m" in words[:-1]:
         return words[words.index("-m") + 1].partition(".")[0] == "rooda"
-    return any(Path(word).name in ("rooda", "ralph") for word in words[:2])
+    return any(Path(word).name in PROGRAMS for word in words[:2])
 
 
 def _words(pid: int) -> list[str]:

@@ -3,65 +3,20 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from rooda.config.plan import Plan
 from rooda.config.problems import Problem, Severity
 from rooda.config.world import World
 from rooda.engine.for_programs import ForPrograms
+from rooda.loop.next_steps import RunCommands
 from rooda.loop.run_events import RunResumed
 from rooda.loop.state import State
-from rooda.loop.stops import MORE_ITERATIONS, StopRule
 from rooda.prompts.parts import PHASES, TextPart
 from rooda.record.given_flags import GivenFlags
 
-# After these ends there is nothing to continue, or the user has what they asked for.
-_AT_THE_END = (StopRule.DONE, StopRule.SIGNAL, StopRule.ONCE, StopRule.MAX_ITERATIONS)
-_LOOKING = ("rooda show", "rooda report")  # for the runs of ralph too
 _PROMPT_FLAGS = frozenset({"--context", *(f"--{phase}" for phase in PHASES)})
-BUDGETS = {
-    StopRule.MAX_COST: "--max-cost",
-    StopRule.MAX_TOKENS: "--max-tokens",
-    StopRule.MAX_DURATION: "--max-duration",
-}
-
-
-class Front(Struct, frozen=True):
-    """The commands with which the user starts a run and continues it.
-
-    `limits` are the flags of the command that raise the limit of a rule. `then` is the command that
-    usually follows a run that has nothing left to do.
-    """
-
-    start: str
-    resume: str  # with {run}
-    limits: Mapping[StopRule, str] = field(default_factory=dict)
-    then: str = ""
-
-    def continuing(self, run: str, rule: StopRule | None = None, limit: str = "MORE") -> str:
-        """Return the command that resumes the run, with a higher limit if a rule is given."""
-        command = self.resume.format(run=run)
-        flag = None if rule is None else self.limits.get(rule)
-        return command if flag is None else f"{command} {flag} {limit}"
-
-    def after(self, run: str, rule: StopRule) -> str:
-        """Return the command that resumes a run that this rule ended; empty if there is none."""
-        if rule in _AT_THE_END or (rule in BUDGETS and rule not in self.limits):
-            return ""
-        return self.continuing(run, rule if rule in BUDGETS else None)
-
-    def next_commands(self, run: str, most: int | None, rule: StopRule) -> tuple[str, ...]:
-        """Return the commands for the user after a run that this rule ended.
-
-        `most` is the maximum of iterations that the run had.
-        """
-        going_on = self.after(run, rule)
-        if rule in _AT_THE_END:
-            going_on = self.then
-        if rule is StopRule.MAX_ITERATIONS and not going_on and rule in self.limits:
-            going_on = self.continuing(run, rule, str((most or 0) + MORE_ITERATIONS))
-        return (*_LOOKING, going_on) if going_on else _LOOKING
 
 
 class TakenUp(Struct, frozen=True):
@@ -89,7 +44,7 @@ class TakenUp(Struct, frozen=True):
 class Invocation(Struct, frozen=True):
     """One start of the command line."""
 
-    front: Front
+    commands: RunCommands  # their name of the run is `{run}`
     given: GivenFlags
     taken_up: TakenUp | None = None  # the earlier run that rooda resumes
     programs: ForPrograms = ForPrograms()

@@ -38,7 +38,7 @@ def notifying(plan: Plan, run: str, invocation: Invocation | None) -> Iterator[N
     if is_paused or not moments_of(plan.values):
         yield Notifying()
         return
-    resume = "" if invocation is None else invocation.front.continuing(run)
+    resume = "" if invocation is None else invocation.commands.named(run).resume
     with contextlib.closing(_Sending(plan, run, resume)) as sending:
         yield sending
 

@@ -27,6 +27,7 @@ from rooda.iteration.iteration_history import HistoryConfig, IterationHistory
 from rooda.iteration.tracker import FileChangeTracker
 from rooda.iteration.types import IterationStatus
 from rooda.loop.emitter import Emitter
+from rooda.loop.next_steps import RunCommands
 from rooda.loop.run_events import HistoryPruned, RecordTrouble, ReportFailed
 from rooda.loop.state import Status
 from rooda.record.given_flags import GivenFlags
@@ -64,6 +65,13 @@ class _Troubles:
         self._emitter = emitter
         for message in self._waiting:
             self(message)
+
+
+class AskedFor(Struct, frozen=True):
+    """The command line of a run, and the commands that start it again and resume it."""
+
+    given: GivenFlags
+    commands: RunCommands
 
 
 class Recording(Struct, frozen=True):
@@ -104,21 +112,21 @@ class Recording(Struct, frozen=True):
         emitter: Emitter,
         run: str,
         resumed: Resumed | None,
-        given: GivenFlags | None = None,
+        asked: AskedFor | None = None,
         pin: Pin | None = None,
         masker: Masker = MASK_NOTHING,
     ) -> Callable[[], None]:
         """Add the record and the session log as listeners; return how to close them.
 
-        `given` is the command line of the run, which a resumed run uses again. `pin` is the
-        repository in which the run starts.
+        `asked` is what the user asked for, which a resumed run uses again. `pin` is the repository
+        in which the run starts.
         """
         self.troubles.tell(emitter)
         row = _row(self.plan, run, pin)
         if resumed is not None:
             row = _taken_up(resumed.row, row, is_apart=self.plan.is_apart)
-        if given is not None:
-            row = replace(row, given=given)
+        if asked is not None:
+            row = replace(row, given=asked.given, commands=asked.commands)
         emitter.add(Recorder(self.store, row, resumed.earlier if resumed else ()))
         if (path := self.plan.values[REPORT]) is not None:
             self._report(emitter, run, Path(path), masker)

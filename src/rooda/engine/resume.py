@@ -2,8 +2,8 @@
 
 import os
 import re
-import shlex
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.settings import GIT_BRANCH, GIT_COMMIT, GIT_PUSH
-from rooda.engine.invocation import Front
 from rooda.iteration.types import Iteration
-from rooda.loop.state import State, Status, limits_of
-from rooda.loop.stops import MORE_ITERATIONS, Stop, StopRule, stop
+from rooda.loop.next_steps import RunCommands, resuming
+from rooda.loop.state import Limits, State, Status, limits_of
+from rooda.loop.stops import Stop, stop
 from rooda.record.json_objects import iteration_of, last_attempts
 from rooda.record.record_reader import RecordReader
 from rooda.record.rows import (
@@ -38,8 +38,6 @@ _T = TypeVar("_T")
 TITLE = "Nothing to resume"
 _OTHER = "Another repository"
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-# An abort for one of these is over once the user continues the run.
-_COUNTED = (StopRule.FAILURE_THRESHOLD, StopRule.STALL)
 
 
 class Resumed(Struct, frozen=True):
@@ -51,28 +49,30 @@ class Resumed(Struct, frozen=True):
     rows: tuple[IterationRow, ...] = ()  # every attempt
 
 
-def resume(plan: Plan, wanted: str, front: Front | None = None) -> Resumed:
+def resume(plan: Plan, wanted: str, commands: RunCommands | None = None) -> Resumed:
     """Return the run, ready to be resumed. Raises InvalidInput if there is nothing left to do."""
     reader = RecordReader(plan.state)
-    return readable(lambda: _resume(plan, wanted, reader, front or _plain(plan)))
+    return readable(lambda: _resume(plan, wanted, reader, commands))
 
 
-def _resume(plan: Plan, wanted: str, reader: RecordReader, front: Front) -> Resumed:
+def _resume(plan: Plan, wanted: str, reader: RecordReader, given: RunCommands | None) -> Resumed:
     row = reader.run(wanted or None)
+    commands = row.known_commands if given is None else given.named(row.run)
     rows = list(reader.iterations(row.run))
     state = restored(row)
     next_one = state.iteration + 1
     attempts = max((one.attempt for one in rows if one.number == next_one), default=0)
     state = replace(state, attempt=attempts + 1)
     if row.status == Status.SUCCESS:
-        raise nothing_to_resume(f"run {row.run} ended as success", new_run(front))
-    found = stop(state, limits_of(plan))
-    if found is not None and found.rule in _COUNTED:
+        raise nothing_to_resume(f"run {row.run} ended as success", new_run(commands.start))
+    limits = limits_of(plan)
+    found = stop(state, limits)
+    if found is not None and found.rule.row.is_recounted:
         # The run was interrupted just before this rule would have aborted it.
         state = _recounted(state)
-        found = stop(state, limits_of(plan))
+        found = stop(state, limits)
     if found is not None:
-        raise _used_up(row, state, found, front)
+        raise _used_up(found, state, limits, commands, row.run)
     values = plan.values
     # With a record apart, the user has chosen the work tree with the current folder.
     if not plan.is_apart and (values[GIT_COMMIT] or values[GIT_PUSH] or values[GIT_BRANCH]):
@@ -160,25 +160,21 @@ def _recounted(state: State) -> State:
     return replace(state, consecutive_failures=0, idle=0, limited=(), backoffs=0, refusals=0)
 
 
-def _used_up(row: RunRow, state: State, found: Stop, front: Front) -> InvalidInput:
+def _used_up(
+    found: Stop, state: State, limits: Limits, commands: RunCommands, run: str
+) -> InvalidInput:
+    """Return the error that a limit leaves nothing to do, with the command that raises it."""
     ran = state.iteration
-    if found.reason:
-        raised = front.continuing(row.run, found.rule)
-        is_flag = found.rule in front.limits
-        return nothing_to_resume(
-            f"run {row.run}: {found.reason}",
-            f"Raise that limit: {raised}" if is_flag else "Raise that limit, then resume again",
-        )
-    message = f"run {row.run} has run {count(ran, 'iteration')}, and no more are asked for"
-    if found.rule not in front.limits:
-        return nothing_to_resume(message, new_run(front))
-    more = front.continuing(row.run, found.rule, str(ran + MORE_ITERATIONS))
-    return nothing_to_resume(message, f"Ask for more in all: {more}")
-
-
-def _plain(plan: Plan) -> Front:
-    file = "" if plan.file is None else f" {shlex.quote(plan.file.source.name)}"
-    return Front(f"rooda {plan.procedure}{file}", "rooda resume {run}")
+    if found.rule.row.next.limit:
+        reached = replace(limits, max_iterations=ran)
+        raised = resuming(commands, found.rule, partial(getattr, reached))
+        advice = raised.command if raised else ""
+        if found.reason:
+            return nothing_to_resume(f"run {run}: {found.reason}", f"Raise that limit: {advice}")
+        message = f"run {run} has run {count(ran, 'iteration')}, and no more are asked for"
+        return nothing_to_resume(message, f"Ask for more in all: {advice}")
+    why = found.reason or found.rule.row.recorded
+    return nothing_to_resume(f"run {run}: {why}", new_run(commands.start))
 
 
 def readable(answer: Callable[[], _T]) -> _T:
@@ -195,9 +191,9 @@ def readable(answer: Callable[[], _T]) -> _T:
         raise InvalidInput([Problem(str(error), "Start a new run, without resuming")]) from None
 
 
-def new_run(front: Front) -> str:
+def new_run(start: str) -> str:
     """Return the advice to start a new run."""
-    return f"Start a new run: {front.start}"
+    return f"Start a new run: {start}" if start else "Start a new run"
 
 
 def nothing_to_resume(message: str, suggestion: str) -> InvalidInput:

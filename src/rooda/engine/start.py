@@ -39,7 +39,7 @@ from rooda.engine.keep_awake import keep_awake
 from rooda.engine.notifying import notifying
 from rooda.engine.open_sandbox import check_tree_of, open_sandbox, take_over_left
 from rooda.engine.protection import protected_files
-from rooda.engine.recording import Recording
+from rooda.engine.recording import AskedFor, Recording
 from rooda.engine.resume import resume
 from rooda.engine.run_lock import RunLock, hold_run_lock
 from rooda.engine.run_outcome import OutcomeKeeper, RunOutcome
@@ -52,7 +52,6 @@ from rooda.loop.services import Services
 from rooda.loop.state import limits_of
 from rooda.process.interrupts import Interrupts
 from rooda.process.libc import return_large_blocks_to_system
-from rooda.record.given_flags import GivenFlags
 from rooda.text.colors import Painter, wants_color
 from rooda.text.event import LogLevel
 from rooda.text.masking import Masker
@@ -108,7 +107,7 @@ def start_run(
         taken_up = None if invocation is None else invocation.taken_up
         resumed = None
         if invocation is not None and taken_up is not None:
-            resumed = resume(plan, taken_up.run, invocation.front)
+            resumed = resume(plan, taken_up.run, invocation.commands)
             lock.run = resumed.row.run
         # Before `inherit`: it is no leftover of an agent.
         awake = closing.enter_context(keep_awake(plan, lock.run))
@@ -127,8 +126,8 @@ def start_run(
         emitter = wiring.emitter
         for close in (*wiring.closing, wiring.terminal.close):
             closing.callback(close)
-        given = None if invocation is None else _kept(invocation.given, plan)
-        closing.callback(recording.listen(emitter, lock.run, resumed, given, pin, masker))
+        asked = None if invocation is None else _asked(invocation, plan, lock.run)
+        closing.callback(recording.listen(emitter, lock.run, resumed, asked, pin, masker))
         _introduce(prepared, emitter, doubts)
         if taken_up is not None and resumed is not None:
             emitter(taken_up.told(resumed.state))
@@ -200,20 +199,19 @@ def _open_recording(
 def _as_started(services: Services, invocation: Invocation, plan: Plan) -> Services:
     """Return the services with what the start of the run says: commands, accounts, the pause."""
     programs = invocation.programs
-    front, run = invocation.front, services.run
     return replace(
         services,
-        continuing=partial(front.after, run),
-        next_commands=partial(front.next_commands, run, limits_of(plan).max_iterations),
+        commands=invocation.commands.named(services.run),
         accounts=programs.accounts(plan.agents),
         pause_after=programs.pause_after,
     )
 
 
-def _kept(given: GivenFlags, plan: Plan) -> GivenFlags:
+def _asked(invocation: Invocation, plan: Plan, run: str) -> AskedFor:
     """Return what the record keeps of the command line, and the folder where the user gave it."""
     folder = os.path.relpath(this_world().folder, plan.workspace)
-    return replace(readable_again(given, plan), folder=folder)
+    given = replace(readable_again(invocation.given, plan), folder=folder)
+    return AskedFor(given, invocation.commands.named(run))
 
 
 def _wire(plan: Plan, interrupts: Interrupts, masker: Masker) -> _Wiring:

@@ -2,6 +2,8 @@
 
 import contextlib
 from datetime import datetime
+from functools import partial
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -26,6 +28,7 @@ from rooda.loop.done_stage import done_before
 from rooda.loop.earlier_work import whose_work
 from rooda.loop.hooks import HookPayload, Moment
 from rooda.loop.iteration import run_iteration
+from rooda.loop.next_steps import commands_at_end, resuming
 from rooda.loop.outcome import Verdict
 from rooda.loop.run_events import RunEnded, RunStarted, StopRequested, TasksLeft
 from rooda.loop.services import Services
@@ -279,6 +282,18 @@ def _retry_in(state: State, limits: Limits, found: Stop) -> float | None:
     return failure_pause(state.backoffs, limits.patience) or None
 
 
+def _next(limits: Limits, found: Stop, services: Services) -> dict[str, Any]:
+    """Return the fields of the end that say how the user continues the run."""
+    if services.commands is None:
+        return {}
+    value_of = partial(getattr, limits)
+    resumed = resuming(services.commands, found.rule, value_of)
+    return {
+        "resume": "" if resumed is None else resumed.command,
+        "next_commands": commands_at_end(services.commands, found.rule, value_of),
+    }
+
+
 def _ended(
     plan: Plan, limits: Limits, state: State, found: Stop, services: Services, total: float
 ) -> RunEnded:
@@ -298,8 +313,7 @@ def _ended(
         stats=state.stats,
         tokens=state.tokens,
         cost=state.cost,
-        resume=services.continuing(found.rule),
-        next_commands=services.next_commands(found.rule),
+        **_next(limits, found, services),
         limit=_hold(state, services),
         retry_in=_retry_in(state, limits, found),
         successes=state.successes,

@@ -11,8 +11,8 @@ from msgspec.structs import force_setattr
 
 from rooda.iteration.iteration_history import IterationHistory
 from rooda.iteration.tracker import FileChangeTracker
+from rooda.loop.next_steps import RunCommands
 from rooda.loop.note_delivery import NoteBox
-from rooda.loop.stops import StopRule
 from rooda.loop.work_events import CommandOutput, CommandStarted
 from rooda.process import events as process
 from rooda.process.interrupts import Interrupts
@@ -44,14 +44,6 @@ _PASSED_ON = (
 )
 
 
-def _no_command(_: StopRule) -> str:
-    return ""
-
-
-def _no_commands(_: StopRule) -> tuple[str, ...]:
-    return ()
-
-
 class ReportedTrees(Struct):
     """What the run has already reported about its work tree, so that it reports each thing once."""
 
@@ -73,11 +65,11 @@ class Services(Struct, frozen=True):
     and the user's own commands; `pin` is the repository that they work in. rooda leaves the
     `user_files` out of commits until they change. `notes` has the user's notes for the next
     prompt. `now` is the wall clock, `rest` lets time pass, `chance` is anything from 0 to 1.
-    `continuing` says which command continues a run that a rule has ended, if there is one, and
-    `next_commands` which commands the user may want then. `accounts` has the account of each
-    agent's command. The run pauses after `pause_after` more iterations. The agent, and the commands
-    of the user, run in the `sandbox`, if there is one; `tree_check` then looks at what they have
-    left in the work tree. `protected` are the files that the agent may not change.
+    `commands` are those with which the user resumes the run, if that is possible. `accounts` has
+    the account of each agent's command. The run pauses after `pause_after` more iterations. The
+    agent, and the commands of the user, run in the `sandbox`, if there is one; `tree_check` then
+    looks at what they have left in the work tree. `protected` are the files that the agent may not
+    change.
     `masker` removes secrets from texts that are published. `halts` are the times between Ctrl+Z and
     `fg`, in which only the user can change files.
     """
@@ -93,8 +85,7 @@ class Services(Struct, frozen=True):
     now: Callable[[], datetime] = local_now
     rest: Callable[[float], None] = time.sleep
     chance: Callable[[], float] = random.random
-    continuing: Callable[[StopRule], str] = _no_command
-    next_commands: Callable[[StopRule], tuple[str, ...]] = _no_commands
+    commands: RunCommands | None = None
     reported: ReportedTrees = field(default_factory=ReportedTrees)
     tools: Tools = None  # type: ignore[assignment]  # without any, `execute` runs them
     pin: Pin | None = None

@@ -18,7 +18,7 @@ from rooda.text.times import format_duration
 
 MOST_REFUSALS = 3  # of SUCCESS in a row
 _CALM = (FailureKind.NOT_DONE, FailureKind.SIGNAL)  # the agent says that it is done, or blocked
-MORE_ITERATIONS = 10  # that rooda proposes to a user whose run has reached its maximum
+_MORE_ITERATIONS = 10  # that rooda proposes to a user whose run has reached its maximum
 
 # Each check returns the reason why the run ends ("" if the rule says it all), or None: go on.
 
@@ -142,13 +142,38 @@ def _min_free_disk(state: State, limits: Limits) -> str | None:
     return f"{state.disk}; waited {format_duration(most)} (max_outage_wait)"
 
 
+class NextStep(Struct, frozen=True):
+    """How the user continues a run that a rule ended.
+
+    `why` is the purpose of the command. `limit` is the limit that ended the run, and `raised`
+    returns a higher value for it, as its flag takes it.
+    """
+
+    why: str = "Continue at iteration {number}{counted}"
+    limit: str = ""
+    raised: Callable[[float], str] = str
+
+
+def _ten_more(maximum: float) -> str:
+    return f"{maximum + _MORE_ITERATIONS:.0f}"
+
+
+def _twice(value: float) -> str:
+    return f"{2 * value:.12g}"
+
+
+def _twice_the_time(seconds: float) -> str:
+    return f"{2 * seconds:.12g}s"
+
+
 class StopRow(Struct, frozen=True):
     """One stop rule.
 
     `status` is how the run ends. `sentence` is for `rooda why`, and `settings` are the keys that
     govern the rule. `exit_code` is for a run that is aborted: of the last failure's kind, of the
     required file, or 1; a run that is paused has 0. `recorded` and `logged` are the reason in the
-    record and in the session log, for a rule whose check gives none.
+    record and in the session log, for a rule whose check gives none. `is_recounted`: a resumed run
+    counts from 0 what this rule counts.
     """
 
     name: str
@@ -159,6 +184,8 @@ class StopRow(Struct, frozen=True):
     exit_code: Literal["one", "last_failure", "required_file", "zero"] = "one"
     recorded: str = ""
     logged: str = ""
+    next: NextStep = NextStep()
+    is_recounted: bool = False
 
 
 class StopRule(StrEnum):
@@ -255,6 +282,7 @@ class StopRule(StrEnum):
         _max_duration,
         "The run was at work for as long as it may be.",
         settings=("max_duration",),
+        next=NextStep("Continue with twice the max_duration", "max_duration", _twice_the_time),
     )
     MAX_COST = StopRow(
         "max-cost",
@@ -262,6 +290,7 @@ class StopRule(StrEnum):
         _max_cost,
         "The run has cost as much as it may.",
         settings=("max_cost",),
+        next=NextStep("Continue with twice the max_cost", "max_cost", _twice),
     )
     MAX_TOKENS = StopRow(
         "max-tokens",
@@ -269,6 +298,7 @@ class StopRule(StrEnum):
         _max_tokens,
         "The run has used as many tokens as it may.",
         settings=("max_tokens",),
+        next=NextStep("Continue with twice the max_tokens", "max_tokens", _twice),
     )
     NOT_DONE = StopRow(
         "not-done",
@@ -294,6 +324,7 @@ class StopRule(StrEnum):
         exit_code="last_failure",
         recorded="too many failures in a row",
         logged="too many failures in a row",
+        is_recounted=True,
     )
     STALL = StopRow(
         "stall",
@@ -301,6 +332,7 @@ class StopRule(StrEnum):
         _stall,
         "Too many iterations in a row got nowhere.",
         settings=("stall_threshold",),
+        is_recounted=True,
     )
     ONCE = StopRow(
         "once",
@@ -319,6 +351,7 @@ class StopRule(StrEnum):
         settings=("default_max_iterations", "iteration_mode"),
         recorded="the maximum of iterations was reached",
         logged="maximum of iterations reached",
+        next=NextStep("Continue with ten more", "max_iterations", _ten_more),
     )
     STOPPED = StopRow(
         "stopped",

@@ -10,10 +10,11 @@ from msgspec import Struct
 
 from rooda.loop.agent_events import WaitStarted
 from rooda.loop.iteration_events import IterationEnded
+from rooda.loop.next_steps import NextCommand
 from rooda.loop.run_events import RunEnded
 from rooda.summary.labels import money_of
 from rooda.summary.lines import iterations_line, outcome_line, proof_line, tests_line
-from rooda.summary.model import NextCommand, RunSummary
+from rooda.summary.model import RunSummary
 from rooda.summary.open_tasks import tasks_line
 from rooda.text.colors import Color
 from rooda.text.controls import clean

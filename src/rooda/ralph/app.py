@@ -120,9 +120,9 @@ def _run(session: CliContext, mode: str, parameters: Mapping[str, Any]) -> int:
     from rooda.console.command_line import given_of, parts_of
     from rooda.console.recorded import settle_here
     from rooda.console.starting import launch
-    from rooda.engine.invocation import Front, Invocation
+    from rooda.engine.invocation import Invocation
     from rooda.engine.start import report
-    from rooda.loop.stops import StopRule
+    from rooda.loop.next_steps import RunCommands
     from rooda.ralph.run_request import RalphFiles, prepare_ralph
 
     ctx = click.get_current_context()
@@ -136,9 +136,9 @@ def _run(session: CliContext, mode: str, parameters: Mapping[str, Any]) -> int:
             return 1
         args, world = _args(mode, taken_up.parameters), taken_up.world
         given = taken_up.given
-    limits = {StopRule.MAX_ITERATIONS: "--max-iterations"} if "maximum" in parameters else {}
+    flags = ("--max-iterations",) if "maximum" in parameters else ()
     then = "ralph build" if mode == "plan" else ""
-    front = Front(f"ralph {mode}", f"ralph {mode} --resume={{run}}", limits, then)
+    commands = RunCommands(f"ralph {mode}", f"ralph {mode} --resume={{run}}", flags, then)
     if taken_up is None and not parameters["dry_run"]:
         settle_here(RalphFiles(args, world).root)
     prepared = prepare_ralph(
@@ -149,7 +149,7 @@ def _run(session: CliContext, mode: str, parameters: Mapping[str, Any]) -> int:
 
         words = without_dry_run(session.arguments, ctx.command.params)
         return show_dry_run(prepared, ["ralph", *words], taken_up)
-    return launch(prepared, session.interrupts, Invocation(front, given, taken_up))
+    return launch(prepared, session.interrupts, Invocation(commands, given, taken_up))
 
 
 def _taken_up(ctx: click.Context, args: "RalphArgs", wanted: str) -> "TakenUp":
@@ -160,7 +160,7 @@ def _taken_up(ctx: click.Context, args: "RalphArgs", wanted: str) -> "TakenUp":
     from rooda.ralph.run_request import RalphFiles
 
     place = place_here(RalphFiles(args, this_world()).root)
-    row = starting.find(place, wanted, f"ralph {args.mode}")
+    row = starting.find(place, wanted, f"ralph {args.mode}", f"ralph {args.mode}")
     taken_up = starting.take_up(place, row, ctx, ctx.command, _RULES)
     _check_file(taken_up.parameters)
     return taken_up

@@ -27,6 +27,7 @@ _INTERNAL = frozenset(
     {
         *("pid", "pid_started", "host", "boot", "given", "state", "snapshot", "unreadable"),
         *("iterations", "consecutive_failures", "threshold", "pid_namespace", "repository"),
+        "commands",
     }
 )
 

@@ -25,6 +25,7 @@ from rooda.iteration.types import IterationResult
 from rooda.loop.agent_events import AgentChanged
 from rooda.loop.failure import FailureContext
 from rooda.loop.iteration_events import Segment
+from rooda.loop.next_steps import RunCommands, earlier_commands
 from rooda.loop.protect_events import ProtectedChanged
 from rooda.loop.publish_events import PublishEnded
 from rooda.loop.run_events import HistoryPruned, TasksLeft
@@ -178,6 +179,7 @@ class RunRow(Struct, frozen=True, omit_defaults=True):
     state: SavedState | None = None  # where a resumed run continues
     repository: RecordedRepository | None = None  # earlier versions wrote none
     given: GivenFlags | UnsetType = UNSET  # the command line; private. Version 0.1 wrote none
+    commands: RunCommands | None = None  # start and resume it; earlier versions wrote none
     # Not stored: the fields whose stored values make no sense, and what is wrong with them.
     unreadable: Mapping[str, str] = field(default_factory=dict)
 
@@ -187,6 +189,13 @@ class RunRow(Struct, frozen=True, omit_defaults=True):
         return ProcessIdentity(
             self.pid, self.pid_started, self.host, self.boot, self.pid_namespace or ""
         )
+
+    @property
+    def known_commands(self) -> RunCommands:
+        """The commands that start the run again and resume it."""
+        if self.commands is not None and self.commands.make_sense:
+            return self.commands
+        return earlier_commands(self.procedure, self.run)
 
     @property
     def ended_because(self) -> str | None:

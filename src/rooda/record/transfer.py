@@ -188,7 +188,7 @@ def import_run(state: StateFolder, data: bytes, started: StartedAs | None = None
     if started is not None:
         if name != started.run:
             raise TransferError(f"the document has the run {name}, and not {started.run}")
-        known = replace(found.run, procedure=started.procedure, given=started.given)
+        known = replace(found.run, procedure=started.procedure, given=started.given, commands=None)
         found = replace(found, run=known)
     _refuse_active(state, name)
     troubles: list[str] = []

@@ -18,8 +18,9 @@ CLI_SETTINGS = frozenset(
         *("opencode.json", "opencode.jsonc", ".cursor", ".qwen", ".kiro"),
     }
 )
-# rooda and ralph run the commands that these name.
+# The programs of this package run the commands that these name.
 CONFIG_PATHS = ("/rooda-config.yml", "/.ralph/config")
+CONFIG_FOLDERS = frozenset(filter(None, (path.split("/")[-2] for path in CONFIG_PATHS)))
 CONFIG_NAMES = frozenset(path.rpartition("/")[2] for path in CONFIG_PATHS)
 _EXEC_LINE = re.compile(rb"^[ \t]*(x|exec)[ \t]", re.MULTILINE)
 

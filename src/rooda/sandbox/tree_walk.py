@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from rooda.files.beneath import Beneath, Entry, Listing
 from rooda.sandbox.tree_findings import (
     CLI_SETTINGS,
+    CONFIG_FOLDERS,
     CONFIG_NAMES,
     CONFIG_PATHS,
     Finding,
@@ -161,10 +162,10 @@ def _walk_tree(places: Places, found: _Facts, clock: _Clock) -> None:
     own = {places.git_folder, places.shared}
     names = {
         ".git",
-        ".ralph",
         *_RULES,
         *CLI_SETTINGS,
         *CONFIG_NAMES,
+        *CONFIG_FOLDERS,
         *map(os.path.basename, places.hooks),
     }
     # Folders in which all files are guarded, and what the files are.
@@ -224,7 +225,7 @@ def _note_name(
     if name in _RULES and stat.S_ISFIFO(status.st_mode):
         found.git_links[path] = "pipe"
     kind = inside or _kind(path, name, places)
-    if name == ".ralph" and stat.S_ISLNK(status.st_mode):
+    if name in CONFIG_FOLDERS and stat.S_ISLNK(status.st_mode):
         kind = Finding.CONFIG  # its config would be that of another folder
     if kind is Finding.CONFIG and stat.S_ISDIR(status.st_mode):
         return None  # no program reads a folder as a config file

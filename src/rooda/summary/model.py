@@ -10,6 +10,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from rooda.agents.agent_report import Tokens
+from rooda.loop.next_steps import NextCommand
 from rooda.loop.run_events import TasksLeft
 from rooda.process.events import NamedProcess
 from rooda.summary import open_tasks
@@ -185,13 +186,6 @@ class Proof(Struct, frozen=True):
     commit: str | None = None  # of rooda, with all of it
     head: str | None = None  # the agent's last commit, where rooda made none
     after: str = ""  # what came after it; rooda's own words
-
-
-class NextCommand(Struct, frozen=True):
-    """A command that the user may want to run next; made of rooda's own values only."""
-
-    why: str
-    command: str
 
 
 class RunSummary(Struct, frozen=True, kw_only=True):

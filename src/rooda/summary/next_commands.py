@@ -5,18 +5,14 @@ Commands contain only rooda's own values: names of runs, numbers and commits.
 
 from collections.abc import Iterator
 
-from rooda.loop.state import Status
-from rooda.loop.stops import MORE_ITERATIONS, StopRule, known_rule
-from rooda.record.rows import RunRow
-from rooda.summary.model import NextCommand, RunSummary
-from rooda.summary.sentences import short
+from msgspec.structs import replace
 
-_RALPH = ("ralph plan", "ralph build", "ralph prompt")  # ralph's procedures in the record
-_LIMITS = {
-    StopRule.MAX_DURATION: "max_duration",
-    StopRule.MAX_COST: "max_cost",
-    StopRule.MAX_TOKENS: "max_tokens",
-}
+from rooda.loop.next_steps import NextCommand, following
+from rooda.loop.state import Status
+from rooda.loop.stops import StopRule, known_rule
+from rooda.record.rows import RunRow
+from rooda.summary.model import RunSummary
+from rooda.summary.sentences import short
 
 
 def next_hint(run: RunSummary) -> str:
@@ -50,8 +46,8 @@ def next_commands(run: RunSummary, row: RunRow, *, has_start: bool) -> Iterator[
     if run.is_running:
         yield NextCommand("Watch it", "rooda follow")
         yield NextCommand("End it after the current iteration", "rooda stop")
-    elif run.status != Status.SUCCESS:
-        yield from _continuing(run, row)
+    else:
+        yield from _first(run, row)
     is_changed = any(one.files and one.is_kept for one in run.iterations)
     yield from _git_commands(run, can_diff=has_start and is_changed)
     if failed and not run.is_running:
@@ -72,38 +68,33 @@ def next_commands(run: RunSummary, row: RunRow, *, has_start: bool) -> Iterator[
         yield NextCommand("Go back to the work tree before the run", f"rooda restore {name} 0")
 
 
-def _continuing(run: RunSummary, row: RunRow) -> Iterator[NextCommand]:
+def _first(run: RunSummary, row: RunRow) -> Iterator[NextCommand]:
     """Yield the command that continues the run; a limit that ended it is raised."""
     if "state" in row.unreadable:
         return  # rooda can't resume it
-    is_ralph = run.procedure in _RALPH
-    command = f"{run.procedure} --resume={run.run}" if is_ralph else f"rooda resume {run.run}"
+    settings = {one.name: one.value for one in row.settings or ()}
+
+    def value_of(limit: str) -> float | None:
+        maximum = run.max_iterations
+        is_maximum = limit == StopRule.MAX_ITERATIONS.row.next.limit
+        return maximum if is_maximum else _number(settings.get(f"loop.{limit}", ""))
+
     rule = known_rule(run.rule)
-    if rule is StopRule.MAX_ITERATIONS and run.max_iterations is not None:
-        more = run.max_iterations + MORE_ITERATIONS
-        yield NextCommand("Continue with ten more", f"{command} --max-iterations {more}")
-    elif rule in _LIMITS:
-        name = _LIMITS[rule]
-        values = {one.name: one.value for one in row.settings or ()}
-        twice = _doubled(values.get(f"loop.{name}", ""))
-        with_flag = f"{command} --{name.replace('_', '-')} {twice}"
-        with_variable = f"ROODA_LOOP_{name.upper()}={twice} {command}"  # ralph has no such flag
-        raised = with_variable if is_ralph else with_flag
-        yield NextCommand(f"Continue with twice the {name}", raised)
-    else:
+    if run.status == Status.SUCCESS and (rule is None or rule.row.status is not Status.SUCCESS):
+        return
+    found = following(row.known_commands, rule, value_of)
+    if found is not None:
         number = row.state.iteration + 1 if row.state else 1
         counted = "; failures count from 0" if run.status == Status.ABORTED else ""
-        yield NextCommand(f"Continue at iteration {number}{counted}", command)
+        yield replace(found, why=found.why.format(number=number, counted=counted))
 
 
-def _doubled(value: str) -> str:
-    """Return twice the value of a limit, as a flag takes it."""
-    unit = "s" if value.endswith("s") else ""
+def _number(value: str) -> float | None:
+    """Return the number of a limit in the record, such as `$5.00` or `28800s`."""
     try:
-        number = 2 * float(value.removeprefix("$").removesuffix("s").replace(",", ""))
+        return float(value.removeprefix("$").removesuffix("s").replace(",", ""))
     except ValueError:
-        return "MORE"
-    return f"{number:.12g}{unit}"
+        return None
 
 
 def _git_commands(run: RunSummary, *, can_diff: bool) -> Iterator[NextCommand]:

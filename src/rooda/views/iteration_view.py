@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from rooda.agents.failure_kinds import known_kind
 from rooda.iteration.progress import without_signals
 from rooda.iteration.types import IterationResult
+from rooda.loop.next_steps import NextCommand
 from rooda.record.rows import EarlierAttempt, IterationRow
 from rooda.summary import lines
 from rooda.summary.labels import brief_number, date_and_time
-from rooda.summary.model import FileSummary, IterationSummary, NextCommand, RunSummary
+from rooda.summary.model import FileSummary, IterationSummary, RunSummary
 from rooda.summary.sentences import short, what_failed
 from rooda.summary.words import AgentWords
 from rooda.testresults.results import TestResults

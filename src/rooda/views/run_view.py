@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from rooda.loop.next_steps import NextCommand
 from rooda.loop.run_events import HistoryPruned
 from rooda.loop.work_events import HookEnded
 from rooda.record.given_flags import masked_flags
 from rooda.record.rows import RunRow
 from rooda.summary import lines
-from rooda.summary.model import IterationSummary, NextCommand, ProofState, RunSummary
+from rooda.summary.model import IterationSummary, ProofState, RunSummary
 from rooda.summary.open_tasks import tasks_line
 from rooda.summary.sentences import MOST_NOTES
 from rooda.text.colors import Color, Painter

@@ -124,7 +124,9 @@ def _resume_run(session: CliContext, wanted: str, procedure: str | None) -> int:
         if procedure is None:
             row = starting.find_for_rooda(place, wanted)
         else:
-            row = starting.find(place, wanted, procedure)
+            file = "FILE" if procedure == FILE_RUN else None
+            start = starting.rooda_commands(procedure, file).start
+            row = starting.find(place, wanted, procedure, start)
         if apart is None:
             refuse_run_around(place.tree, row)
         again = partial(starting.take_up, place, row, ctx, is_apart=apart is not None)
@@ -188,7 +190,7 @@ def _start(
     if parameters["only_run"] is not None:
         return _only_run(prepared, parameters["only_run"], session)
     from rooda.console.command_line import given_of, parts_of
-    from rooda.console.starting import launch, rooda_front
+    from rooda.console.starting import launch, rooda_commands
     from rooda.engine.invocation import Invocation
 
     if taken_up is None:
@@ -196,8 +198,8 @@ def _start(
         given = given_of(ctx.command, parts_of(ctx))
     else:
         given = taken_up.given
-    front, programs = rooda_front(procedure, request.file), for_programs(parameters)
-    invocation = Invocation(front, given, taken_up, programs)
+    commands, programs = rooda_commands(procedure, request.file), for_programs(parameters)
+    invocation = Invocation(commands, given, taken_up, programs)
     return launch(prepared, session.interrupts, invocation)
 
 
