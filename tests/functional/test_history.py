@@ -143,7 +143,7 @@ def test_history_lists_runs_newest_first_and_truncates_nothing_in_a_pipe(past: P
     ]
     reasons = [line[-1] for line in lines]
     assert reasons[0] == "the maximum of iterations was reached"
-    assert reasons[1].startswith("too many failures in a row, the last one: ")
+    assert reasons[1].startswith("1 failure in a row, the last one: ")
     # A good run names what it did last.
     assert reasons[2].startswith("tests/test_a.py .F [100%] FAILED ")
     assert "…" not in done.out

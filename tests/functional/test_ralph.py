@@ -803,7 +803,7 @@ def test_interrupted_run_leaves_no_orphan_and_can_be_resumed(planned: Ralphs) ->
     running.signal(signal.SIGINT)
     assert running.finish().code == 130
     assert not alive(agent)
-    assert "Exit Reason: interrupted\nExit Code: 130\n" in planned.log()
+    assert "Exit Reason: interrupted by the user\nExit Code: 130\n" in planned.log()
     done = planned.ralph("build", "--resume")
     assert (done.code, planned.starts) == (0, 3)
     assert planned.commits() == [f"build: iteration {n} - Read the file" for n in (1, 2)]

@@ -60,7 +60,9 @@ def test_each_attempt_has_its_blocks_and_the_summary_counts_iterations(work: Ral
     assert f"{footer(1, 'failed')}{header(1, *task)}nailing\n[" in log
     assert f"{footer(1, 'completed', retries=1)}{header(2, *task)}painting\n" in log
     notes = "Open Tasks: Read the file; Write the file\n"
-    end = footer(2, "completed") + summary((2, 2, 0), "completion signal detected", 0, notes)
+    end = footer(2, "completed") + summary(
+        (2, 2, 0), "the agent signaled that the work is done", 0, notes
+    )
     assert log.endswith(end)
     words = ("hammering", "exit code 4", "nailing", "Committed", "painting")
     places = [log.index(word) for word in words]
@@ -111,7 +113,7 @@ def test_no_log_is_created_if_a_check_fails(work: Ralphs) -> None:
 def test_summary_reports_a_missing_test_command(work: Ralphs) -> None:
     work.agent_does(WORKS)
     assert work.ralph("build", "1").code == 0
-    reason = "maximum of iterations reached"
+    reason = "the maximum of iterations was reached"
     assert work.log().endswith(summary((1, 1, 0), reason, 0, "Tests: none found\n"))
 
 

@@ -18,7 +18,7 @@ from rooda.loop.stops import (
     StopRule,
     exit_code,
     known_rule,
-    recorded_reason,
+    reason_of,
     stop,
 )
 from rooda.tasks.markdown_tasks import tasks_in
@@ -283,13 +283,13 @@ def test_run_ends_if_only_blocked_tasks_are_left(
     assert stop(state, Limits(9, 9)) is None
 
 
-def test_recorded_reason_names_the_last_of_several_failures() -> None:
+def test_reason_names_the_last_of_several_failures() -> None:
     threshold, by_signal = StopRule.FAILURE_THRESHOLD, StopRule.SIGNAL
-    words = threshold.row.recorded
-    assert recorded_reason(threshold, "", "exit code 3") == f"{words}, the last one: exit code 3"
-    assert recorded_reason(threshold, "", "") == words
-    assert recorded_reason(by_signal, "", "exit code 3") == by_signal.row.recorded
-    assert recorded_reason(threshold, "another reason", "exit code 3") == "another reason"
+    words = "3 failures in a row, the last one: exit code 3"
+    assert reason_of(threshold, "", 3, "exit code 3") == words
+    assert reason_of(threshold, "", 3, "") == "3 failures in a row"
+    assert reason_of(by_signal, "", 0, "exit code 3") == by_signal.row.reason
+    assert reason_of(threshold, "another reason", 3, "exit code 3") == "another reason"
 
 
 CODES = ExitCodes(at_maximum=20, agent=21, verify=22, git=23, required_file=24)

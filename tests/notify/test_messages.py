@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from rooda.agents.failure_kinds import FailureKind
 from rooda.loop.next_steps import NextCommand
 from rooda.loop.run_events import TasksLeft
+from rooda.loop.stops import StopRule
 from rooda.notify.message import (
     Named,
     blocked_message,
@@ -74,7 +75,9 @@ def test_end_has_outcome_reason_numbers_and_the_next_command() -> None:
 
 
 def test_end_without_a_record_has_what_rooda_knows_itself() -> None:
-    message = end_message(NAMED, replace(ABORTED, reason="disk full"), None)
+    message = end_message(
+        NAMED, replace(ABORTED, rule=StopRule.MIN_FREE_DISK, reason="disk full"), None
+    )
     assert message.title == "rooda: shop: build: ended as aborted"
     assert message.kind == "failure"
     assert message.body.splitlines()[0].startswith("ERROR: Aborting: disk full (3 iterations")

@@ -22,7 +22,7 @@ from rooda.loop.next_steps import LIMIT_FLAGS, RunCommands, commands_at_end, res
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.run_events import RunEnded
 from rooda.loop.state import Status
-from rooda.loop.stops import StopRule, recorded_reason
+from rooda.loop.stops import StopRule
 from rooda.loop.waits import WaitKind
 from rooda.notify.message import (
     Message,
@@ -138,9 +138,9 @@ def end_of(rule: StopRule, **more: Any) -> RunEnded:
     usual: dict[str, Any] = {
         "status": rule.row.status,
         "rule": rule,
-        "reason": "" if rule.row.recorded else "why the rule held",
+        "reason": "" if rule.row.reason else "why the rule held",
         "consecutive_failures": 3 if is_counted else 0,
-        "promise_signal": "SUCCESS" if rule is StopRule.SIGNAL else None,
+        "promise_signal": "SUCCESS" if rule.row.is_claim and rule.row.is_good else None,
         "signal": "SIGINT" if rule is StopRule.INTERRUPTED else None,
         "max_iterations": 40,
     }
@@ -170,7 +170,7 @@ def of_rule(rule: StopRule, tree: Path) -> Views:
     row = night(
         status=str(event.status),
         rule=str(rule),
-        reason=recorded_reason(rule, event.reason, "exit code 1"),
+        reason=event.why("exit code 1"),
         signal=event.signal,
         consecutive_failures=event.consecutive_failures,
         threshold=3,

@@ -21,6 +21,7 @@ from rooda.loop.iteration_events import (
 )
 from rooda.loop.outcome import Verdict
 from rooda.loop.run_events import ConfigResolved, RunEnded, RunStarted
+from rooda.loop.stops import StopRule
 from rooda.loop.waits import WaitKind
 from rooda.loop.work_events import CommandOutput, Committed, Pushed, VerifyEnded
 from rooda.process import events as process
@@ -195,7 +196,12 @@ def test_example_6_unlimited_with_recovery() -> None:
         ),
         (
             structs.replace(
-                ABORTED, reason="agent: Permission denied", iterations=0, total=0.0, stats=stats()
+                ABORTED,
+                rule=StopRule.NOT_STARTED,
+                reason="agent: Permission denied",
+                iterations=0,
+                total=0.0,
+                stats=stats(),
             ),
             "ERROR: Aborting: agent: Permission denied (0 iterations completed, total: 0.0s)",
         ),

@@ -197,7 +197,8 @@ def test_run_writes_its_blocks_around_the_output_of_its_agents(workspace: Worksp
     assert f"{second}done\n<promise>SUCCESS</promise>\n{SINGLE}\n" in written
     assert written.endswith(
         f"{DOUBLE}\nSESSION SUMMARY\n{DOUBLE}\nTotal Iterations: 2\nSuccessful: 1\nFailed: 1\n"
-        f"Total Duration: TIME\nExit Reason: completion signal detected\nExit Code: 0\n{DOUBLE}\n"
+        "Total Duration: TIME\nExit Reason: the agent signaled that the work is done\n"
+        f"Exit Code: 0\n{DOUBLE}\n"
     )
     (folder,) = (workspace.state / "runs").iterdir()
     assert (folder / "session.log").stat().st_mode & 0o777 == 0o600

@@ -16,7 +16,7 @@ from rooda.config.settings import GIT_BRANCH, GIT_COMMIT, GIT_PUSH
 from rooda.iteration.types import Iteration
 from rooda.loop.next_steps import RunCommands, resuming
 from rooda.loop.state import Limits, State, Status, limits_of
-from rooda.loop.stops import Stop, stop
+from rooda.loop.stops import Stop, reason_of, stop
 from rooda.record.json_objects import iteration_of, last_attempts
 from rooda.record.record_reader import RecordReader
 from rooda.record.rows import (
@@ -173,7 +173,7 @@ def _used_up(
             return nothing_to_resume(f"run {run}: {found.reason}", f"Raise that limit: {advice}")
         message = f"run {run} has run {count(ran, 'iteration')}, and no more are asked for"
         return nothing_to_resume(message, f"Ask for more in all: {advice}")
-    why = found.reason or found.rule.row.recorded
+    why = reason_of(found.rule, found.reason, state.consecutive_failures, "")
     return nothing_to_resume(f"run {run}: {why}", new_run(commands.start))
 
 

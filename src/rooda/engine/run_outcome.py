@@ -12,7 +12,6 @@ from rooda.iteration.types import IterationStatus
 from rooda.loop.emitter import Stamped
 from rooda.loop.iteration_events import IterationEnded
 from rooda.loop.run_events import RunEnded
-from rooda.loop.stops import recorded_reason
 from rooda.loop.waits import AgentHold
 from rooda.record.rows import IterationRow
 from rooda.tasks.standing import TaskCount
@@ -104,7 +103,7 @@ class OutcomeKeeper:
             run=self._run,
             status=str(ended.status),
             rule=str(ended.rule),
-            reason=recorded_reason(ended.rule, ended.reason, last.reason if last else ""),
+            reason=ended.why(last.reason if last else ""),
             exit_code=ended.exit_code,
             procedure=self._procedure,
             iteration=self._iteration,

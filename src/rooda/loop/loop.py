@@ -140,7 +140,7 @@ def _report_tasks(plan: Plan, services: Services, state: State, found: Stop) -> 
     tasks = state.tasks
     if plan.tasks is None or tasks is None:
         return
-    is_claimed = found.rule in (StopRule.SIGNAL, StopRule.NOT_DONE)
+    is_claimed = found.rule.row.is_claim
     names = tasks.unfinished if is_claimed else tasks.gone
     left = TasksLeft(names, tasks.blocked, plan.tasks.shown, is_claimed)
     if left.lists():
@@ -298,6 +298,7 @@ def _ended(
     plan: Plan, limits: Limits, state: State, found: Stop, services: Services, total: float
 ) -> RunEnded:
     received = services.interrupts.received
+    is_claimed_good = found.rule.row.is_claim and found.rule.row.is_good
     return RunEnded(
         status=found.status,
         rule=found.rule,
@@ -307,7 +308,7 @@ def _ended(
         consecutive_failures=state.consecutive_failures,
         threshold=limits.failure_threshold,
         max_iterations=limits.max_iterations,
-        promise_signal=plan.values[SIGNALS_SUCCESS] if found.rule is StopRule.SIGNAL else None,
+        promise_signal=plan.values[SIGNALS_SUCCESS] if is_claimed_good else None,
         signal=signal_name(received[0]) if received else None,
         total=total,
         stats=state.stats,

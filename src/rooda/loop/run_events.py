@@ -5,7 +5,7 @@ from typing import Any
 from rooda.config.problems import Severity
 from rooda.loop.state import Status
 from rooda.loop.stats import Stats
-from rooda.loop.stops import StopRule
+from rooda.loop.stops import StopRule, reason_of
 from rooda.loop.waits import AgentHold
 from rooda.process.events import NamedProcess, names
 from rooda.tasks.standing import TaskCount, some
@@ -310,9 +310,8 @@ class RunEnded(Event, frozen=True):
 
     @property
     def tone(self) -> Color | None:
-        tones = {Status.SUCCESS: Color.GOOD, Status.ABORTED: Color.BAD}
-        is_doubtful = self.tasks is not None and self.tasks.open and self.rule is StopRule.SIGNAL
-        return Color.WARNING if is_doubtful else tones.get(self.status, Color.WARNING)
+        is_doubtful = self.tasks is not None and self.tasks.open and self.rule.row.doubt
+        return Color.WARNING if is_doubtful else self.status.row.color
 
     @property
     def highlights(self) -> tuple[str, ...]:
@@ -333,6 +332,7 @@ class RunEnded(Event, frozen=True):
         )
         status: Field = ("status", self.status)
         resume: Field = ("resume", self.resume or None)
+        message = self.rule.row.logged or self.status.row.logged
         match self.status:
             case Status.ABORTED:
                 counts: tuple[Field, ...] = (
@@ -341,13 +341,11 @@ class RunEnded(Event, frozen=True):
                     status,
                     ("reason", self.reason or None),
                 )
-                return Message("Loop aborted", (*counts, *total, resume))
+                return Message(message, (*counts, *total, resume))
             case Status.INTERRUPTED:
-                fields = (status, *total, ("signal", self.signal), resume)
-                is_paused = self.rule is StopRule.PAUSED
-                return Message("Loop paused" if is_paused else "Loop interrupted", fields)
+                return Message(message, (status, *total, ("signal", self.signal), resume))
             case _:
-                return Message("Loop completed", (status, ("reason", self.reason or None), *total))
+                return Message(message, (status, ("reason", self.reason or None), *total))
 
     def as_text(self) -> str:
         lines = [self._first_line()]
@@ -364,33 +362,26 @@ class RunEnded(Event, frozen=True):
     @property
     def unconfirmed(self) -> str:
         """What is missing if the run ended between SUCCESS and its confirmation."""
-        is_good = self.status is Status.SUCCESS or self.rule is StopRule.PAUSED
-        if is_good or not self.successes:
+        if self.rule.row.is_good or not self.successes:
             return ""
         return f"SUCCESS {self.successes} of {self.confirm} in a row (signals.confirm)"
+
+    def why(self, last_failure: str) -> str:
+        """Return why the run ended; after failures in a row with the last of them."""
+        return reason_of(self.rule, self.reason, self.consecutive_failures, last_failure)
 
     def _first_line(self) -> str:
         done, total = count(self.iterations, "iteration"), f"total: {format_duration(self.total)}"
         total = f"{self.tasks.words}, {total}" if self.tasks else total
-        completed = f"{done} completed, {total}"
-        match self.status:
-            case Status.SUCCESS if self.rule is StopRule.ONCE:
-                return f"Completed ({done}, {total})"
-            case Status.SUCCESS if self.rule is StopRule.DONE:
-                return f"Completed: {one_line(self.reason)} ({done}, {total})"
-            case Status.SUCCESS:
-                return f"Completed: AI signaled {self.promise_signal} ({done}, {total})"
-            case Status.MAX_ITERS:
-                return f"Reached max iterations: {self.max_iterations} ({total})"
-            case Status.INTERRUPTED:
-                words = {StopRule.STOPPED: "Stopped", StopRule.PAUSED: "Paused"}
-                word = words.get(self.rule, "Interrupted")
-                return f"{word} ({completed})"
-            case _ if self.reason:
-                return f"ERROR: Aborting: {one_line(self.reason)} ({completed})"
-            case _:
-                failures = count(self.consecutive_failures, "consecutive failure")
-                return f"ERROR: Aborting after {failures} ({completed})"
+        return self.rule.row.line.format(
+            reason=one_line(self.why("")),
+            done=done,
+            total=total,
+            completed=f"{done} completed, {total}",
+            signal=self.promise_signal,
+            maximum=self.max_iterations,
+            failures=count(self.consecutive_failures, "consecutive failure"),
+        )
 
     def _timing(self) -> tuple[tuple[str, str], ...]:
         """Return the statistics that there are."""

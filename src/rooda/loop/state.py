@@ -1,8 +1,9 @@
 """The state of a run between two iterations, and how an iteration changes it. Pure."""
 
 import math
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
 from msgspec import Meta, Struct, field
 from msgspec.structs import asdict, replace
@@ -34,19 +35,46 @@ from rooda.loop.waits import FAST, Patience, UsageLimit
 from rooda.tasks.standing import TaskLedger, TaskStanding
 from rooda.testresults.census import TestCensus
 from rooda.testresults.results import TestResults
+from rooda.text.colors import Color
 from rooda.workspace.free_space import DiskShortage
 
 _MOST_TREES = 100  # the record gets them with every iteration, so there must be a limit
 
 
+class StatusRow(Struct, frozen=True):
+    """One status of a run: its color, its sign for terminals without color, its log message."""
+
+    name: str
+    color: Color
+    mark: str
+    logged: str = ""
+
+
 class Status(StrEnum):
     """Whether a run is at work, or how it ended."""
 
-    RUNNING = "running"
-    SUCCESS = "success"
-    MAX_ITERS = "max-iters"
-    ABORTED = "aborted"
-    INTERRUPTED = "interrupted"
+    row: StatusRow
+
+    def __new__(cls, row: StatusRow) -> Self:
+        """Return the member of one row."""
+        status = str.__new__(cls, row.name)
+        status._value_ = row.name
+        status.row = row
+        return status
+
+    RUNNING = StatusRow("running", Color.NAME, "\u25b6")
+    SUCCESS = StatusRow("success", Color.GOOD, "\u2713", "Loop completed")
+    MAX_ITERS = StatusRow("max-iters", Color.WARNING, "\u25a0", "Loop completed")
+    ABORTED = StatusRow("aborted", Color.BAD, "\u2717", "Loop aborted")
+    INTERRUPTED = StatusRow("interrupted", Color.WARNING, "\u25a0", "Loop interrupted")
+
+
+_BY_NAME: Mapping[str, Status] = {str(status): status for status in Status}
+
+
+def known_status(name: str) -> Status | None:
+    """Return the status with this name; None if this version does not know it."""
+    return _BY_NAME.get(name)
 
 
 class Limits(Struct, frozen=True):

@@ -1,6 +1,7 @@
 """When a run ends: the stop rules, one row each. The first rule that holds decides.
 
-The status, the exit code, `rooda why`, the record and the session log read these rows.
+A row has all that rooda says and does about a rule: its status and exit code, the words of the
+terminal, the logs, `rooda show` and `rooda why`, and how the user continues the run.
 """
 
 from collections.abc import Callable
@@ -169,11 +170,19 @@ def _twice_the_time(seconds: float) -> str:
 class StopRow(Struct, frozen=True):
     """One stop rule.
 
-    `status` is how the run ends. `sentence` is for `rooda why`, and `settings` are the keys that
-    govern the rule. `exit_code` is for a run that is aborted: of the last failure's kind, of the
-    required file, or 1; a run that is paused has 0. `recorded` and `logged` are the reason in the
-    record and in the session log, for a rule whose check gives none. `is_recounted`: a resumed run
-    counts from 0 what this rule counts.
+    `status` is how the run ends. `sentence` is what the rule means, and `settings` are the keys
+    that govern it. `exit_code` is for a run that is aborted: of the last failure's kind, of the
+    required file, or 1; a run that is paused has 0. `reason` is for a rule whose check gives none,
+    in the record and in the session log; `{failures}` are those in a row, `{last}` is the last one.
+
+    `line` ends the run in the terminal, with the facts of `RunEnded`. `logged` is the message of
+    the log if it is not that of the status. `story` is what happened, for `rooda show` and the
+    report, with the facts of `summary/sentences.py`. `doubt` takes the place of the sentence if
+    `{tasks}` are open: the run is a success by the word of the agent alone. `next` is how the user
+    continues the run.
+
+    `is_claim`: the agent signaled that the work is done. `is_break`: in a fleet, the run usually
+    continues by itself. `is_recounted`: a resumed run counts from 0 what this rule counts.
     """
 
     name: str
@@ -182,10 +191,20 @@ class StopRow(Struct, frozen=True):
     sentence: str
     settings: tuple[str, ...] = ()
     exit_code: Literal["one", "last_failure", "required_file", "zero"] = "one"
-    recorded: str = ""
+    reason: str = ""
+    line: str = "ERROR: Aborting: {reason} ({completed})"
     logged: str = ""
+    story: str = "{sentence} {reason}"
+    doubt: str = ""
     next: NextStep = NextStep()
+    is_claim: bool = False
+    is_break: bool = False
     is_recounted: bool = False
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the run ended as the user asked for."""
+        return self.status is Status.SUCCESS or self.exit_code == "zero"
 
 
 class StopRule(StrEnum):
@@ -205,8 +224,9 @@ class StopRule(StrEnum):
         Status.INTERRUPTED,
         _interrupted,
         "A signal stopped rooda: Ctrl+C, `rooda stop --now` or `kill`.",
-        recorded="interrupted by the user",
-        logged="interrupted",
+        reason="interrupted by the user",
+        line="Interrupted ({completed})",
+        story="A signal stopped rooda at {time}{interrupt}: Ctrl+C, `rooda stop --now` or `kill`.",
     )
     DONE = StopRow(
         "done",
@@ -214,12 +234,13 @@ class StopRule(StrEnum):
         _done,  # before the signal, which may have come too
         "The work is done, and no check failed.",
         settings=("done_when", "tasks", "signals.confirm"),
+        line="Completed: {reason} ({done}, {total})",
     )
     SIGNAL = StopRow(
         "signal",
         Status.SUCCESS,
         _signal,
-        "The agent signaled that the work is done, and nothing spoke against it.",
+        "The agent signaled that the work is done, and no check failed.",
         settings=(
             "done_when",
             "signals.success",
@@ -227,14 +248,17 @@ class StopRule(StrEnum):
             "signals.match",
             "signals.confirm",
         ),
-        recorded="the agent signaled that the work is done",
-        logged="completion signal detected",
+        reason="the agent signaled that the work is done",
+        line="Completed: AI signaled {signal} ({done}, {total})",
+        story="The agent signaled {signal} in iteration {number}{most}{in_a_row}{checks}. {tasks}",
+        doubt="The agent signaled that the work is done, but {tasks}",
+        is_claim=True,
     )
     HOOK = StopRow(
         "hook",
         Status.ABORTED,
         _aborted_by(FailureKind.HOOK),
-        "A hook said that this is the end.",
+        "A hook ended the run.",
     )
     BASELINE = StopRow(
         "verify-baseline",
@@ -248,7 +272,8 @@ class StopRule(StrEnum):
         "auth",
         Status.ABORTED,
         _aborted_by(FailureKind.AUTH),
-        "The agent is not logged in, or its key is refused: only a person can mend that.",
+        "The agent is not logged in, or its key is rejected. "
+        "Log in or correct the key, then resume.",
         settings=FailureKind.AUTH.row.settings,
         exit_code="last_failure",
     )
@@ -256,7 +281,7 @@ class StopRule(StrEnum):
         "usage",
         Status.ABORTED,
         _aborted_by(FailureKind.USAGE),
-        "The agent refuses how it was called: only a person can mend that.",
+        "The agent rejected its command line. Correct ai_cmd, then resume.",
         settings=FailureKind.USAGE.row.settings,
         exit_code="last_failure",
     )
@@ -307,6 +332,7 @@ class StopRule(StrEnum):
         "The agent signaled again and again that the work is done, but it is not.",
         settings=FailureKind.NOT_DONE.row.settings,
         exit_code="last_failure",
+        is_claim=True,
     )
     BLOCKED_TASKS = StopRow(
         "blocked-tasks",
@@ -322,8 +348,9 @@ class StopRule(StrEnum):
         "Too many iterations failed in a row.",
         settings=("failure_threshold", "max_attempts"),
         exit_code="last_failure",
-        recorded="too many failures in a row",
-        logged="too many failures in a row",
+        reason="{failures} in a row{last}",
+        line="ERROR: Aborting after {failures} ({completed})",
+        story="{failures} in a row reached {threshold}. Nothing ran after {time}.",
         is_recounted=True,
     )
     STALL = StopRow(
@@ -340,8 +367,8 @@ class StopRule(StrEnum):
         _once,
         "The run has one iteration, and it succeeded.",
         settings=("iteration_mode",),
-        recorded="the one iteration succeeded",
-        logged="the one iteration succeeded",
+        reason="the one iteration succeeded",
+        line="Completed ({done}, {total})",
     )
     MAX_ITERATIONS = StopRow(
         "max-iterations",
@@ -349,8 +376,9 @@ class StopRule(StrEnum):
         _max_iterations,
         "As many iterations ran as were asked for.",
         settings=("default_max_iterations", "iteration_mode"),
-        recorded="the maximum of iterations was reached",
-        logged="maximum of iterations reached",
+        reason="the maximum of iterations was reached",
+        line="Reached max iterations: {maximum} ({total})",
+        story="{iterations} ran; {claim}.",
         next=NextStep("Continue with ten more", "max_iterations", _ten_more),
     )
     STOPPED = StopRow(
@@ -358,6 +386,8 @@ class StopRule(StrEnum):
         Status.INTERRUPTED,
         _stopped,
         "The user asked for it with `rooda stop`.",
+        line="Stopped ({completed})",
+        story="The user ended it with `rooda stop` at {time}.",
     )
     REQUIRED_FILE = StopRow(
         "required-file",
@@ -374,24 +404,28 @@ class StopRule(StrEnum):
         "The agent's usage limit is reached, and the run does not wait (any longer) for it.",
         settings=FailureKind.LIMIT.row.settings,
         exit_code="last_failure",
+        is_break=True,
     )
     MAX_OUTAGE_WAIT = StopRow(
         "max-outage-wait",
         Status.ABORTED,
         _max_outage_wait,
         "The agent's service was overloaded or out of reach for longer than the run "
-        "waits for that. `--resume` goes on, with as much time again.",
+        "waits for that. A resumed run waits as long again.",
         settings=FailureKind.OFFLINE.row.settings,
         exit_code="last_failure",
+        is_break=True,
     )
     PAUSED = StopRow(
         "paused",
         Status.INTERRUPTED,
         _paused,  # no rule above ends the run here
-        "The program that started rooda asked for so many iterations (`--pause-after`).",
+        "The program that started rooda asked for this many iterations (`--pause-after`).",
         exit_code="zero",
-        recorded="paused after the iterations that were asked for",
-        logged="paused",
+        reason="paused after the iterations that were asked for",
+        line="Paused ({completed})",
+        logged="Loop paused",
+        is_break=True,
     )
     MIN_FREE_DISK = StopRow(
         "min-free-disk",
@@ -419,14 +453,10 @@ class Stop(Struct, frozen=True):
     reason: str = ""
 
 
-def recorded_reason(rule: StopRule, reason: str, last_failure: str) -> str:
-    """Return why a run ended, for the record; after failures in a row with the last of them."""
-    if reason:
-        return reason
-    words = rule.row.recorded
-    if rule is StopRule.FAILURE_THRESHOLD and last_failure:
-        return f"{words}, the last one: {last_failure}"
-    return words
+def reason_of(rule: StopRule, reason: str, failures: int, last_failure: str) -> str:
+    """Return why a run ended: what the check of the rule found, else the words of its row."""
+    last = f", the last one: {last_failure}" if last_failure else ""
+    return reason or rule.row.reason.format(failures=count(failures, "failure"), last=last)
 
 
 def stop(state: State, limits: Limits) -> Stop | None:

@@ -33,7 +33,6 @@ from rooda.loop.run_events import (
     TasksLeft,
 )
 from rooda.loop.state import State
-from rooda.loop.stops import recorded_reason
 from rooda.loop.tree_events import UnsafeTree
 from rooda.loop.verify_events import CleanCheckEnded, TestsLost
 from rooda.loop.work_events import (
@@ -301,7 +300,7 @@ def _ended(row: IterationRow, event: IterationEnded, at: str) -> IterationRow:
 
 def _reason(event: RunEnded, last_failure: str) -> str:
     """Return why the run ended, and what is missing if SUCCESS was not confirmed."""
-    words = recorded_reason(event.rule, event.reason, last_failure)
+    words = event.why(last_failure)
     return f"{words}; not complete: {event.unconfirmed}" if event.unconfirmed else words
 
 

@@ -5,12 +5,13 @@ The page of `rooda web` has the same parts: `values` is what their templates kno
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
 from rooda import __version__
+from rooda.loop.state import known_status
 from rooda.report.details import DetailReader
 from rooda.report.drawn_timeline import timeline
 from rooda.report.environment import TEMPLATES, environment
@@ -27,11 +28,17 @@ from rooda.summary.labels import (
 from rooda.summary.model import IterationSummary, RunSummary, Span, SpanKind
 from rooda.summary.open_tasks import left_words
 from rooda.summary.sentences import MOST_NOTES, title_of, what_failed
+from rooda.text.colors import Color
 from rooda.text.times import format_duration
 
 _MOST_ROWS = 400  # iterations in the list
 _MOST_FILES = 12  # of an iteration
-_TONES = {"success": "good", "aborted": "fail", "interrupted": "warn", "max-iters": "warn"}
+# The classes of the page.
+_TONES: Mapping[Color | None, str] = {
+    Color.GOOD: "good",
+    Color.BAD: "fail",
+    Color.WARNING: "warn",
+}
 _WAITED = {
     SpanKind.LIMIT: "waited {} for the usage limit",
     SpanKind.OUTAGE: "waited {} for the end of an outage",
@@ -47,7 +54,9 @@ _FEW = 8  # iterations for which one line is enough
 
 def tone_of(status: str, *, is_doubtful: bool) -> str:
     """Return the class of an outcome; a success that leaves tasks open is a warning."""
-    return "warn" if is_doubtful else _TONES.get(status, "now")
+    known = known_status(status)
+    color = Color.WARNING if is_doubtful else known.row.color if known else None
+    return _TONES.get(color, "now")
 
 
 def page(run: RunSummary, reader: DetailReader) -> Iterator[str]:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from rooda.loop.run_events import TasksLeft
 from rooda.loop.state import Status
-from rooda.loop.stops import StopRule
+from rooda.loop.stops import known_rule
 from rooda.tasks.standing import TaskCount
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
@@ -42,7 +42,8 @@ class HasTasks(Protocol):
 
 def is_doubtful(run: HasTasks) -> bool:
     """Return whether the run is a success by the word of the agent, while tasks are open."""
-    if run.status != Status.SUCCESS or run.rule != StopRule.SIGNAL:
+    rule = known_rule(run.rule)
+    if run.status != Status.SUCCESS or rule is None or not rule.row.doubt:
         return False
     return open_count(run) > 0
 

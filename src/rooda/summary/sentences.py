@@ -5,13 +5,13 @@ words.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from rooda.agents.failure_kinds import FailureKind
 from rooda.loop.iteration_detail import SHORT_COMMIT
 from rooda.loop.protect_events import ProtectedChanged
 from rooda.loop.state import Status
-from rooda.loop.stops import StopRule, known_rule
+from rooda.loop.stops import known_rule
 from rooda.loop.tree_events import UnsafeTree
 from rooda.loop.waits import WaitKind
 from rooda.loop.work_events import BaselineEnded, VerifyEnded
@@ -48,48 +48,106 @@ def rule_of(run: RunRow, iterations: Sequence[IterationSummary]) -> str:
         return f"The run is at work{at}; nothing has ended it yet."
     if rule is None:
         return "rooda itself was killed, or the machine went down: no rule ended the run."
-    match rule:
-        case StopRule.SIGNAL if last is not None:
-            return _completed(run, last)
-        case StopRule.FAILURE_THRESHOLD:
-            limit = run.threshold or run.consecutive_failures or 0
-            failures = count(run.consecutive_failures or limit, "failure")
-            name, origin = _threshold(run)
-            return (
-                f"{failures} in a row reached {name} ({limit}{origin}). "
-                f"Nothing ran after {clock(run.ended_at)}."
-            )
-        case StopRule.MAX_ITERATIONS:
-            return _at_maximum(run.max_iterations or len(iterations), last)
-        case StopRule.INTERRUPTED:
-            name = f" ({run.signal})" if run.signal else ""
-            return f"A signal stopped rooda at {clock(run.ended_at)}{name}: Ctrl+C or `kill`."
-        case StopRule.STOPPED:
-            return f"The user ended it with `rooda stop` at {clock(run.ended_at)}."
-    reason = one_line((run.reason or "")[:_LONGEST])
-    return f"{rule.row.sentence} {_sentence(reason)}".strip()
+    facts = _Facts(run, iterations)
+    try:
+        return rule.row.story.format_map(facts).strip()
+    except _UnknownFactError:  # the record is not whole
+        return _PLAIN_STORY.format_map(facts).strip()
 
 
-def _completed(run: RunRow, last: IterationSummary) -> str:
-    maximum = run.max_iterations
-    of = f" of at most {maximum}" if maximum is not None else ""
-    again = f" ({last.confirmation} in a row)" if last.successes else ""
+_PLAIN_STORY = "{sentence} {reason}"
+
+
+class _UnknownFactError(Exception):
+    """A story needs a fact that the record does not have."""
+
+
+class _Facts(dict[str, str]):
+    """The facts of the stories of the stop rules, each worked out if a story needs it."""
+
+    def __init__(self, run: RunRow, iterations: Sequence[IterationSummary]) -> None:
+        super().__init__()
+        self._run, self._iterations = run, iterations
+
+    def __missing__(self, name: str) -> str:
+        """Work out a fact."""
+        fact = STORY_FACTS[name](self._run, self._iterations)
+        if fact is None:
+            raise _UnknownFactError
+        return fact
+
+
+_Fact = Callable[[RunRow, Sequence[IterationSummary]], str | None]
+
+
+def _of_last(words: Callable[[RunRow, IterationSummary], str]) -> _Fact:
+    """Return a fact that is only known if there is an iteration."""
+    return lambda run, iterations: words(run, iterations[-1]) if iterations else None
+
+
+def _rule_sentence(run: RunRow, _: object) -> str:
+    rule = known_rule(run.rule)
+    return rule.row.sentence if rule else ""
+
+
+def _signal(run: RunRow, _: object) -> str:
+    return f" ({run.signal})" if run.signal else ""
+
+
+def _most(run: RunRow, _: object) -> str:
+    return "" if run.max_iterations is None else f" of at most {run.max_iterations}"
+
+
+def _checks(last: IterationSummary) -> str:
     checked = ", and verify passed after it" if last.verify else ""
     if last.clean_check:
         checked += " and in a clean copy" if checked else ", and a check passed in a clean copy"
-    signaled = f"The agent signaled {last.signal} in iteration {last.number}{of}{again}{checked}."
-    return f"{signaled} {still_open(run)}".rstrip()
+    return checked
 
 
-def _at_maximum(number: int, last: IterationSummary | None) -> str:
-    ran = "The only iteration" if number == 1 else f"All {number} iterations"
+def _failures(run: RunRow, _: object) -> str:
+    return count(run.consecutive_failures or _limit(run), "failure")
+
+
+def _limit(run: RunRow) -> int:
+    return run.threshold or run.consecutive_failures or 0
+
+
+def _all_iterations(run: RunRow, iterations: Sequence[IterationSummary]) -> str:
+    number = run.max_iterations or len(iterations)
+    return "The only iteration" if number == 1 else f"All {number} iterations"
+
+
+def _claim(_: RunRow, iterations: Sequence[IterationSummary]) -> str:
+    """Return what the agent signaled last, after which the run did not end."""
+    last = iterations[-1] if iterations else None
     if last and last.signal and last.kind in (FailureKind.NOT_DONE, FailureKind.VERIFY):
-        ended = f"the agent signaled {last.signal} in the last one, but it failed ({last.kind})"
-        return f"{ran} ran; {ended}."
+        return f"the agent signaled {last.signal} in the last one, but it failed ({last.kind})"
     if last is None or not last.successes:
-        return f"{ran} ran; the agent did not signal that the work is done."
+        return "the agent did not signal that the work is done"
     said = f"{last.signal} {last.confirmation} in a row"
-    return f"{ran} ran; the agent signaled {said}, so that the work is done is not confirmed."
+    return f"the agent signaled {said}, so that the work is done is not confirmed"
+
+
+# What the story of a stop rule can name; None: the record does not have it.
+STORY_FACTS: Mapping[str, _Fact] = {
+    "sentence": _rule_sentence,
+    "reason": lambda run, _: _sentence(one_line((run.reason or "")[:_LONGEST])),
+    "time": lambda run, _: clock(run.ended_at),
+    "interrupt": _signal,
+    "most": _most,
+    "failures": _failures,
+    "threshold": lambda run, _: _threshold(run),
+    "tasks": lambda run, _: still_open(run),
+    "iterations": _all_iterations,
+    "claim": _claim,
+    "signal": _of_last(lambda _, last: str(last.signal)),
+    "number": _of_last(lambda _, last: str(last.number)),
+    "in_a_row": _of_last(
+        lambda _, last: f" ({last.confirmation} in a row)" if last.successes else ""
+    ),
+    "checks": _of_last(lambda _, last: _checks(last)),
+}
 
 
 def waits_now(run: RunRow) -> str:
@@ -115,14 +173,15 @@ def _sentence(words: str) -> str:
     return words[0].upper() + words[1:] + ("" if words.endswith((".", "!", "?")) else ".")
 
 
-def _threshold(run: RunRow) -> tuple[str, str]:
-    """Return the setting that limits failures in a row, and where it was set."""
+def _threshold(run: RunRow) -> str:
+    """Return the setting that limits failures in a row, its value, and where it was set."""
     settings = {one.name: one for one in run.settings or ()}
     attempts = settings.get("loop.max_attempts")
     is_retried = attempts is not None and attempts.value != "none"
     name = "max_attempts" if is_retried else "failure_threshold"
-    origin = settings.get(f"loop.{name}")
-    return name, f", {one_line(origin.origin[:_LONGEST])}" if origin else ""
+    setting = settings.get(f"loop.{name}")
+    origin = f", {one_line(setting.origin[:_LONGEST])}" if setting else ""
+    return f"{name} ({_limit(run)}{origin})"
 
 
 # -- what is proven ------------------------------------------------------------------------------

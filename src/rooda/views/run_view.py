@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from rooda.loop.next_steps import NextCommand
 from rooda.loop.run_events import HistoryPruned
+from rooda.loop.state import known_status
 from rooda.loop.work_events import HookEnded
 from rooda.record.given_flags import masked_flags
 from rooda.record.rows import RunRow
@@ -24,14 +25,13 @@ from rooda.views.table import Cell, Column, named_lines, paragraph, table
 _RUNS = 3  # names of deleted runs
 _WAITS = 10
 _LONGEST = 2000  # characters of a command
-_STATUS = {"success": Color.GOOD, "completed": Color.GOOD, "running": Color.NAME}
+_OF_ITERATIONS = {"completed": Color.GOOD, "failed": Color.BAD, "timed_out": Color.BAD}
 PROOF_COLORS = {
     ProofState.PASSED: Color.GOOD,
     ProofState.NOT_PROVEN: Color.BAD,
     ProofState.NOT_CHECKED: Color.WARNING,
 }
 _NOTE = {True: Color.BAD, False: Color.WARNING}
-_BAD = ("aborted", "failed", "timed_out")
 # The first to give way on a narrow terminal are the tasks.
 _COLUMNS = (
     Column("NO", is_right=True),
@@ -79,10 +79,11 @@ class Page(Struct, frozen=True):
 
 
 def status_color(status: str, *, is_doubtful: bool = False) -> Color:
-    """Return the color of an outcome; a success that leaves tasks open is a warning."""
+    """Return the color of a run or an iteration; a success that leaves tasks open is a warning."""
     if is_doubtful:
         return Color.WARNING
-    return Color.BAD if status in _BAD else _STATUS.get(status, Color.WARNING)
+    known = known_status(status)
+    return known.row.color if known else _OF_ITERATIONS.get(status, Color.WARNING)
 
 
 def run_text(row: RunRow, run: RunSummary, page: Page, folder: str = "") -> Iterator[str]:

@@ -14,7 +14,6 @@ from rooda.loop.emitter import Stamped
 from rooda.loop.iteration_events import IterationEnded, IterationStarted
 from rooda.loop.outcome import Verdict
 from rooda.loop.run_events import ConfigResolved, RunEnded, TasksLeft
-from rooda.loop.stops import StopRule
 from rooda.process.events import Output
 from rooda.text.controls import clean
 from rooda.text.event import LogLevel
@@ -106,17 +105,11 @@ class SessionLog(Struct):
             good,
             total - good,
             event.total,
-            self._why(event),
+            event.why(self._last_reason),
             event.exit_code,
             self.notes,
         )
         self._line(summary.rstrip("\n"))
-
-    def _why(self, event: RunEnded) -> str:
-        if event.rule is StopRule.FAILURE_THRESHOLD and self._last_reason:
-            failures = count(event.consecutive_failures, "failure")
-            return f"{failures} in a row, the last one: {self._last_reason}"
-        return event.reason or event.rule.row.logged or str(event.status)
 
     def _hear(self, stream: str, data: bytes) -> None:
         """Write the beginning of the agent's output, and keep the end of the rest in memory."""

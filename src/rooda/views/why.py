@@ -55,9 +55,10 @@ def of_run(run: RunRow, last: IterationRow | None, room: int | None) -> str:
 
 def _sentence(run: RunRow, rule: StopRule | None) -> str:
     """What the rule means; a success that leaves tasks open is only a claim of the agent."""
-    if unfinished := still_open(run):
-        return f"The agent signaled that the work is done, but {unfinished}"
-    return rule.row.sentence if rule else ""
+    if rule is None:
+        return ""
+    unfinished = still_open(run)
+    return rule.row.doubt.format(tasks=unfinished) if unfinished else rule.row.sentence
 
 
 def _tasks(run: RunRow) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+from rooda.loop.state import known_status
 from rooda.record.rows import UNFINISHED
 from rooda.summary import lines
 from rooda.summary.model import ProofState, RunSummary
@@ -16,8 +17,7 @@ from rooda.text.widths import cut
 from rooda.views.run_view import PROOF_COLORS, Page, status_color, task_lines
 from rooda.views.table import Cell, paragraph
 
-_MARKS = {"running": "\u25b6", "success": "\u2713", "aborted": "\u2717"}
-_OTHER_MARK, _DOUBT = "\u25a0", "!"
+_UNKNOWN_MARK, _DOUBT = "\u25a0", "!"
 _LONGEST = 300  # characters of the agent's closing words
 _ROOMY = 30  # lines of a terminal that has room for more
 _LOW = 20  # lines of a terminal that has room for the numbers
@@ -36,7 +36,8 @@ def aged(run: RunSummary, seconds: float) -> RunSummary:
 
 def mark_of(status: str, *, is_doubtful: bool = False) -> str:
     """Return a sign for an outcome, for terminals without color."""
-    return _DOUBT if is_doubtful else _MARKS.get(status, _OTHER_MARK)
+    known = known_status(status)
+    return _DOUBT if is_doubtful else known.row.mark if known else _UNKNOWN_MARK
 
 
 def head_text(run: RunSummary, room: int, height: int, paint: Painter) -> str:

@@ -27,7 +27,7 @@ from rooda.fleet.display.run_words import (
 )
 from rooda.fleet.display.settled import going_on
 from rooda.fleet.run_model import Run, RunState
-from rooda.loop.stops import StopRule
+from rooda.loop.stops import known_rule
 from rooda.record.rows import RunRow
 from rooda.text.controls import clean
 from rooda.text.masking import Masker
@@ -133,9 +133,10 @@ def _has_own_end(run: Run, row: RunRow) -> bool:
     """Return whether rooda ended the run by a rule; else the fleet did, or it goes on.
 
     The record of a run that goes on, was stopped, or has used up the budget of its batch, says
-    that rooda paused after an iteration.
+    that rooda paused after an iteration, or that no agent could work.
     """
-    return run.state.is_end and row.rule not in (StopRule.PAUSED, StopRule.LIMIT)
+    rule = known_rule(row.rule)
+    return run.state.is_end and (rule is None or not rule.row.is_break)
 
 
 @click.command("why")

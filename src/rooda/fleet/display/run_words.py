@@ -9,6 +9,7 @@ from datetime import datetime
 from rooda.engine.run_outcome import LastAttempt
 from rooda.fleet.run_model import Order, Run, RunState
 from rooda.iteration.types import IterationStatus
+from rooda.loop.stops import StopRule
 from rooda.text.colors import Color
 from rooda.text.numbers import count, money
 from rooda.text.times import DAY
@@ -34,8 +35,8 @@ BATCH_SPENT = "the batch has cost"
 # What `retry` needs after a limit has ended a run, by words of the reason.
 _NEW_LIMITS = {
     BATCH_SPENT: " --max-cost USD (of all runs that were added with it)",
-    "(max_cost)": " --run-max-cost USD",
-    "maximum of iterations": " -n N",
+    f"({StopRule.MAX_COST.row.next.limit})": " --run-max-cost USD",
+    StopRule.MAX_ITERATIONS.row.reason: " -n N",
 }
 _ORDERS = {Order.STOP: "stops after this iteration", Order.NOW: "stops now"}
 

@@ -27,6 +27,7 @@ from rooda.fleet.worker.control import ActiveTurn, Control
 from rooda.fleet.worker.durable import Steps
 from rooda.fleet.worker.next_move import Next
 from rooda.fleet.worker.slot_work import RunLost, SlotWork
+from rooda.loop.stops import StopRule
 from rooda.loop.waits import AgentHold
 from rooda.process.interrupts import INTERRUPTED
 from rooda.text.controls import one_line
@@ -159,7 +160,7 @@ class TurnWork:
             return self._interrupted()
         if result.status == NOT_STARTED:
             return self._not_started(run, result)
-        if result.limit is not None and result.rule in ("limit", "max-outage-wait"):
+        if result.limit is not None and result.rule in (StopRule.LIMIT, StopRule.MAX_OUTAGE_WAIT):
             return self._held(run, result, result.limit)
         return self._published(run, result)
 
@@ -293,7 +294,7 @@ class TurnWork:
 def _end_of(result: RunOutcome) -> tuple[RunState | None, str]:
     """Return the state in which the run ended and why; None if it goes on."""
     match result.status, result.rule:
-        case _, "paused":
+        case _, StopRule.PAUSED:
             return None, ""
         case "success", _:
             return RunState.SUCCESS, result.reason
