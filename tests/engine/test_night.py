@@ -204,7 +204,7 @@ def test_run_survives_a_night_of_failures_and_explains_each_stop(night: Night) -
     assert "Rule: auth." in why
     assert "OAuth token has expired" in why
     assert "Try: Run `claude /login`" in why
-    assert "Waited: limit of claude" in why
+    assert "Waited: for the usage limit of claude" in why
     assert LIMIT in why
     assert "529 Overloaded" in night.output_of("why", "1")
     assert "limit: You've hit your limit" in night.output_of("why", "1")
@@ -545,9 +545,9 @@ def test_outage_longer_than_max_outage_wait_ends_the_run(night: Night) -> None:
 
     why = night.output_of("why")
     assert "Rule: max-outage-wait." in why
-    assert "--resume" in why
+    assert "A resumed run waits as long again." in why
     assert "this is not a failure" in why
-    assert why.count("Waited: outage of claude") == 1  # one line for the whole outage
+    assert why.count("Waited: for the outage of claude") == 1  # one line for the whole outage
     assert "in an outage of 2h00m00s" in why
     assert "max_outage_wait" in night.output_of("history")
     assert "outage of claude" in night.output_of("show")

@@ -93,10 +93,10 @@ def test_record_of_a_waiting_run_names_the_reason(claude: Workspace, nursery: Nu
     assert (shown["status"], shown["iterations"][0]["kind"]) == ("running", "limit")
     assert shown["waits"][0]["kind"] == "limit"
     shown = claude.rooda("show").out
-    assert "The run waits for the end of the usage limit of claude until 20" in shown
+    assert "The run waits for the usage limit of claude until 20" in shown
     assert "Waited" in shown
     why = claude.rooda("why").out
-    assert "The run waits for the end of the usage limit of claude until 20" in why
+    assert "The run waits for the usage limit of claude until 20" in why
     assert "Reason: " in why
     running.signal(signal.SIGINT)
     assert running.finish(10).code == 130

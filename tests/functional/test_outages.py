@@ -130,7 +130,7 @@ def test_five_outages_count_neither_as_failures_nor_as_iterations(bench: Bench) 
     lasted = [wait["lasted"] for wait in run["waits"]]
     assert lasted == sorted(lasted)
     assert all(wait["waited"] is not None for wait in run["waits"])
-    assert "outage of claude: 5 waits of " in bench.output_of("show")
+    assert "outage of claude (overloaded): 5 waits of " in bench.output_of("show")
     why = bench.output_of("why", "1")
     assert "Failures in a row: 0 before, 0 after" in why
     assert "Attempts 1 to 5: interrupted (overloaded: API Error: 529" in why
@@ -345,7 +345,7 @@ def test_rooda_stop_ends_a_wait_for_an_outage(bench: Bench, nursery: Nursery) ->
     wait = bench.until_it_waits()
     assert (wait["outage"], wait["waited"]) == ("overloaded", None)
     shown = bench.output_of("show")
-    assert "outage of claude: " in shown
+    assert "the outage of claude (" in shown
     assert " until " in shown
     assert bench.workspace.rooda("stop").code == 0
     done = running.finish(10)

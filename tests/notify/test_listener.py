@@ -9,7 +9,7 @@ from rooda.agents.failure_kinds import FailureKind
 from rooda.loop.emitter import Emitter, Stamped
 from rooda.loop.notify_events import MessageNotSent
 from rooda.loop.run_events import RunStarted
-from rooda.loop.waits import WaitKind
+from rooda.loop.wait_kinds import WaitKind
 from rooda.notify.listener import Notifications
 from rooda.notify.message import Message, Named
 from rooda.notify.notifier_client import Failure, NotifierClient

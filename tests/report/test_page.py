@@ -301,8 +301,8 @@ def test_waits_stand_beside_the_iteration_that_waited(tmp_path: Path) -> None:
     run = night(ended_at=at(4200), waits=(wait, outage, outage))
     page = Page(text_of(summary(run, *rows), tmp_path))
     first, last = clock(at(600)), clock(at(3600))
-    assert f"waited 50m for the usage limit, {first} to {last}" in page.text
-    assert "waited 2m for the end of an outage" in page.text
+    assert f"waited 50m (usage limit), {first} to {last}" in page.text
+    assert "waited 2m (outage)" in page.text
 
 
 @pytest.mark.real

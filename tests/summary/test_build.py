@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from rooda.iteration.types import IterationResult
 from rooda.loop.next_steps import RunCommands
 from rooda.loop.state import State
+from rooda.loop.wait_kinds import WaitKind
 from rooda.loop.work_events import BaselineEnded, Committed, SnapshotTaken
 from rooda.process.events import NamedProcess
 from rooda.record.rows import IterationRow, RecordedSetting, RecordedWait, RunRow, Slept
@@ -264,7 +265,7 @@ def test_waits_attempts_and_sleep_are_on_the_timeline() -> None:
         (SpanKind.VERIFY, 4201.0, 40.0),
         (SpanKind.COMMIT, 4241.5, 2.0),
     ]
-    (waited,) = [span for span in found.spans if span.kind is SpanKind.LIMIT]
+    (waited,) = [span for span in found.spans if span.kind is WaitKind.LIMIT]
     assert (waited.start, waited.seconds, waited.iteration) == (610.0, 2990.0, 2)
     assert found.waited == 2990.0
 

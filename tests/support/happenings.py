@@ -60,7 +60,7 @@ from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
 from rooda.loop.tree_events import HardLinksFound, UnsafeTree
 from rooda.loop.verify_events import CleanCheckEnded, DoneCheckEnded, TestsLost, VerifyRetried
-from rooda.loop.waits import WaitKind
+from rooda.loop.wait_kinds import WaitKind
 from rooda.loop.work_events import (
     BaselineEnded,
     BranchSwitched,

@@ -23,7 +23,7 @@ from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.run_events import RunEnded
 from rooda.loop.state import Status
 from rooda.loop.stops import StopRule
-from rooda.loop.waits import WaitKind
+from rooda.loop.wait_kinds import WaitKind
 from rooda.notify.message import (
     Message,
     Named,
@@ -270,7 +270,7 @@ def of_wait(kind: WaitKind, tree: Path) -> Views:
 
 
 def _live(event: WaitStarted) -> str:
-    return f"{event.what_for()} {event.waits_for()}"
+    return f"{event.kind.row.until} {event.target()}"
 
 
 # -- failures ------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from rooda.loop.iteration_events import (
 from rooda.loop.outcome import Verdict
 from rooda.loop.run_events import ConfigResolved, RunEnded, RunStarted
 from rooda.loop.stops import StopRule
-from rooda.loop.waits import WaitKind
+from rooda.loop.wait_kinds import WaitKind
 from rooda.loop.work_events import CommandOutput, Committed, Pushed, VerifyEnded
 from rooda.process import events as process
 from rooda.process.events import Output

@@ -14,7 +14,7 @@ import pytest
 
 from rooda.agents.failure_kinds import FailureKind
 from rooda.loop.stops import StopRule
-from rooda.loop.waits import WaitKind
+from rooda.loop.wait_kinds import WaitKind
 from support.wordings import Views, golden, of_failure, of_rule, of_wait
 
 FOLDER = Path(__file__).parent.parent / "corpus" / "wordings"

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from rooda.loop.waits import WaitKind
+from rooda.loop.wait_kinds import WaitKind
 from rooda.text.controls import one_line
 from rooda.text.event import Event, LogLevel, Message, Value, say
 from rooda.text.times import format_duration
@@ -136,25 +136,12 @@ class WaitStarted(Event, frozen=True):
     account: str = ""  # the account of the agent: what `--account` names, else the agent
     ends: datetime | None = None  # when the limit itself ends, which can be after the wait
 
-    def waits_for(self) -> str:
-        """Return what the run waits for, in words."""
-        if self.kind is WaitKind.LIMIT:
-            return f"Usage limit of {self.what}: waiting"
-        if self.kind is WaitKind.OUTAGE:
-            return f"Outage of {self.what} ({self.outage}): waiting"
-        if self.kind is WaitKind.DISK:
-            return "Too little disk space: waiting for more"
-        return f"Waiting before the next try ({self.what})"
+    def target(self) -> str:
+        """Return what the run waits for, in a sentence after `waits`."""
+        return self.kind.target(self.what, self.outage)
 
-    def what_for(self) -> str:
-        """Return what the run waits for, as words after `for`."""
-        if self.kind is WaitKind.LIMIT:
-            return f"the usage limit of {self.what}"
-        if self.kind is WaitKind.OUTAGE:
-            return f"the outage of {self.what} ({self.outage})"
-        if self.kind is WaitKind.DISK:
-            return f"disk space for {self.what}"
-        return f"the next try ({self.what})"
+    def _line(self) -> str:
+        return self.kind.line(self.what, self.outage)
 
     def describe(self) -> Message:
         fields: dict[str, Value] = {
@@ -166,32 +153,26 @@ class WaitStarted(Event, frozen=True):
             "note": self._note(),
             "iteration": self.iteration,
         }
-        return say(self.waits_for(), **fields)
+        return say(self._line(), **fields)
 
     def as_text(self) -> str:
         """Leave out what the line above says: why the agent stopped."""
         began = self.until - timedelta(seconds=self.seconds)
         time = "%H:%M:%S" if began.date() == self.until.date() else "%Y-%m-%d %H:%M:%S"
-        until = "at most until" if self.kind is WaitKind.DISK else "until"
-        words = f"{one_line(self.waits_for())} {until} {self.until:{time}}"
+        words = f"{one_line(self._line())} {self.kind.row.until} {self.until:{time}}"
         facts = [format_duration(self.seconds)]
         if self.lasted:
             facts.append(f"it has lasted {format_duration(self.lasted)}")
         if note := self._note():
             facts.append(note)
         line = f"WARN: {words} ({', '.join(facts)})"
-        is_told = self.kind not in (WaitKind.LIMIT, WaitKind.DISK) or not self.reason
-        return line if is_told else f"{line}\n  Reason: {one_line(self.reason)}"
+        is_known = not self.kind.row.names_reason or not self.reason
+        return line if is_known else f"{line}\n  Reason: {one_line(self.reason)}"
 
     def _note(self) -> str | None:
-        is_limit = self.kind is WaitKind.LIMIT
-        if self.capped and is_limit:
-            return "the limit lasts longer than max_limit_wait: one more try then"
         if self.capped:
-            return "max_outage_wait is reached then: one more try"
-        if is_limit and not self.known:
-            return "the agent does not say when it is over (limit_wait)"
-        return None
+            return self.kind.row.capped
+        return self.kind.row.unknown or None if not self.known else None
 
 
 class StillWaiting(Event, frozen=True):

@@ -16,13 +16,13 @@ from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.push_check import MOST_NAMED
 from rooda.loop.services import Services
 from rooda.loop.state import Limits, State
-from rooda.loop.waits import Patience, UsageLimit, WaitKind, failure_pause, limited
+from rooda.loop.wait_kinds import Due, Waited, WaitKind
+from rooda.loop.waits import Patience, limited
 from rooda.loop.work_events import UserFilesChanged
 from rooda.process.events import Tick
 from rooda.workspace.free_space import DiskShortage
 
 _LOOK = 1.0  # seconds between two looks at the clock: the machine may have slept
-_LONG = 86400.0  # seconds of a wait without a limit; then the next one begins
 _TELL = 900.0  # seconds between two log lines about the wait
 
 
@@ -64,38 +64,30 @@ def note_outage(
 
 def next_wait(state: State, patience: Patience, services: Services) -> WaitStarted | None:
     """Return what the run has to wait for before the next iteration; None if nothing."""
-    if state.backoff_due and (seconds := failure_pause(state.backoffs, patience)):
-        return _for_the_next_try(state, seconds, services)
-    if state.blocked is not None:
-        return _for_the_agent(state, state.blocked, patience, services)
-    if state.disk is not None:
-        return _for_the_disk(state, state.disk, patience, services)
+    now = services.now()
+    for kind in WaitKind:
+        if (due := kind.row.due(state, patience, now)) is not None:
+            return _started(kind, due, state, now, services)
     return None
 
 
-def _for_the_agent(
-    state: State, first: UsageLimit, patience: Patience, services: Services
+def _started(
+    kind: WaitKind, due: Due, state: State, now: datetime, services: Services
 ) -> WaitStarted:
-    """Return the wait for the end of a usage limit or of an outage."""
-    is_outage, now = bool(first.outage), services.now()
-    most = patience.max_outage_wait if is_outage else patience.max_limit_wait
-    spent = state.outage_lasted if is_outage else state.limit_waited
-    seconds = max(0.0, first.until - now.timestamp())
-    left = seconds if most is None else max(0.0, most - spent)
     return WaitStarted(
         iteration=state.iteration + 1,
-        kind=WaitKind.OUTAGE if is_outage else WaitKind.LIMIT,
-        what=first.name,
-        reason=first.evidence,
-        until=_moment(now, min(seconds, left)),
-        seconds=min(seconds, left),
-        tries=first.times,
-        known=first.known,
-        capped=left < seconds,
-        outage=first.outage,
-        lasted=spent if is_outage else None,
-        account=services.accounts.get(first.agent, ""),
-        ends=_moment(now, seconds) if math.isfinite(seconds) else None,
+        kind=kind,
+        what=due.what,
+        reason=due.reason,
+        until=_moment(now, due.seconds),
+        seconds=due.seconds,
+        tries=due.tries,
+        known=due.known,
+        capped=due.capped,
+        outage=due.outage,
+        lasted=due.lasted,
+        account=services.accounts.get(due.agent, ""),
+        ends=_moment(now, due.full) if math.isfinite(due.full) else None,
     )
 
 
@@ -105,38 +97,6 @@ def note_disk(state: State, shortage: DiskShortage | None) -> State:
         return replace(state, disk=None, disk_since=None)
     since = state.elapsed if state.disk_since is None else state.disk_since
     return replace(state, disk=shortage, disk_since=since)
-
-
-def _for_the_disk(
-    state: State, shortage: DiskShortage, patience: Patience, services: Services
-) -> WaitStarted:
-    """Return the wait for free disk space, at most so long as for an outage."""
-    most = patience.max_outage_wait
-    seconds = _LONG if most is None else max(0.0, most - state.disk_lasted)
-    return WaitStarted(
-        iteration=state.iteration + 1,
-        kind=WaitKind.DISK,
-        what=shortage.what,
-        reason=str(shortage),
-        until=_moment(services.now(), seconds),
-        seconds=seconds,
-        tries=1,
-        known=False,
-    )
-
-
-def _for_the_next_try(state: State, seconds: float, services: Services) -> WaitStarted:
-    kind = state.last.kind if state.last else None
-    return WaitStarted(
-        iteration=state.iteration + 1,
-        kind=WaitKind.BACKOFF,
-        what=str(kind or ""),
-        reason=state.last.reason if state.last else "",
-        until=_moment(services.now(), seconds),
-        seconds=seconds,
-        tries=state.backoffs,
-        known=True,
-    )
 
 
 def _moment(now: datetime, seconds: float) -> datetime:
@@ -153,24 +113,20 @@ def wait(plan: Plan, services: Services, state: State, what: WaitStarted, limits
     if objection is not None and objection.verdict is Verdict.ABORT:
         return replace(state, last=objection)
     left = None if limits.max_duration is None else limits.max_duration - state.elapsed
-    ends_early = None if what.kind is not WaitKind.DISK else lambda: plan.disk_shortage() is None
+
+    def is_no_longer_due() -> bool:
+        now = note_disk(state, plan.disk_shortage())
+        return what.kind.row.due(now, limits.patience, services.now()) is None
+
+    ends_early = is_no_longer_due if what.kind.row.ends_early else None
     is_over = _rest(services, what, began, left, ends_early)
     if services.tracker is not None:
         services.tracker.forget()
     note_user_changes(services, what.iteration)
     waited = services.monotonic() - began
     services.emit(WaitEnded(what.iteration, what.kind, waited, is_over))
-    if what.kind is WaitKind.BACKOFF:
-        return replace(state, backoff_due=False)
-    if what.kind is WaitKind.DISK:
-        return state  # the loop looks at the disk again
-    if what.kind is WaitKind.LIMIT:
-        # The time that the machine slept counts too.
-        counted = what.seconds if is_over else waited
-        state = replace(state, limit_waited=state.limit_waited + counted)
-    if not is_over:
-        return state
-    return replace(state, limited=tuple(_after_the_wait(one, what) for one in state.limited))
+    ended = Waited(what.until.timestamp(), what.seconds, waited, what.capped, is_over)
+    return what.kind.row.after(state, ended)
 
 
 def note_user_changes(services: Services, iteration: int) -> None:
@@ -187,18 +143,6 @@ def without_agent(services: Services, iteration: int) -> Iterator[None]:
         services.user_files.begin_wait()
     yield
     note_user_changes(services, iteration)
-
-
-def _after_the_wait(limit: UsageLimit, what: WaitStarted) -> UsageLimit:
-    """Return the limit after the wait; after the longest wait that is allowed it is over."""
-    is_meant = bool(limit.outage) == (what.kind is WaitKind.OUTAGE)
-    return _over(limit, math.inf if what.capped and is_meant else what.until.timestamp())
-
-
-def _over(limit: UsageLimit, latest: float) -> UsageLimit:
-    """Return the limit at this time; a limit that is over keeps its number of times."""
-    is_over = limit.until <= latest and math.isfinite(limit.until)
-    return replace(limit, until=0.0) if is_over else limit
 
 
 def _rest(

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from enum import StrEnum
 
 from msgspec import Struct
 
@@ -19,15 +18,6 @@ _LEAST_PAUSE, _MOST_OF_IT = 0.001, 10.0
 # The pauses after failures in a row, as multiples of `backoff`: 10 s, 30 s, 90 s, then 5 min.
 _STEPS = (1, 3, 9, 30)
 FAST = 30.0  # seconds; a failure that takes longer needs no pause
-
-
-class WaitKind(StrEnum):
-    """What a run waits for."""
-
-    LIMIT = "limit"
-    OUTAGE = "outage"
-    BACKOFF = "backoff"
-    DISK = "disk"
 
 
 class Patience(Struct, frozen=True):

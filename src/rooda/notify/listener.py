@@ -9,7 +9,6 @@ from rooda.loop.emitter import Stamped
 from rooda.loop.iteration_events import IterationEnded, IterationStarted
 from rooda.loop.notify_events import MessageNotSent
 from rooda.loop.run_events import RunEnded, RunStarted
-from rooda.loop.waits import WaitKind
 from rooda.notify.message import (
     Message,
     Named,
@@ -65,7 +64,7 @@ class Notifications:
                 self._send_seldom("blocked", stamped, blocked_message, event)
             case IterationEnded() if event.is_raised():
                 self._send_seldom("failure", stamped, failure_message, event)
-            case WaitStarted() if event.kind is not WaitKind.BACKOFF:
+            case WaitStarted() if event.kind.row.is_reported:
                 self._send_seldom("waiting", stamped, waiting_message, event)
             case RunEnded():
                 if self._client is not None:

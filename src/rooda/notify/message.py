@@ -129,7 +129,7 @@ def waiting_message(named: Named, event: WaitStarted, skipped: int) -> Message:
     """Return the message about a run that waits."""
     until = f"{format_duration(event.seconds)}, until {event.until:%Y-%m-%d %H:%M}"
     lines = [
-        f"The run waits for {event.what_for()}: {until}.",
+        f"The run waits {event.target()}: {until}.",
         _named("Reason", event.reason),
         _others(skipped),
         "Watch it: rooda follow",

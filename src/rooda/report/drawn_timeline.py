@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from rooda.loop.wait_kinds import WaitKind
 from rooda.record.rows import moment_of
 from rooda.report.geometry import DIGIT, LETTER, PlotLabel, Scale, rounded
 from rooda.summary.labels import brief_duration
@@ -16,14 +17,7 @@ _STEPS = (
     *(HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 30 * DAY),
 )
 _SMALLEST = 0.5  # pixels; a smaller box is not drawn
-_NAMES = {
-    SpanKind.LIMIT: "usage limit",
-    SpanKind.OUTAGE: "outage",
-    SpanKind.BACKOFF: "pause",
-    SpanKind.DISK: "disk full",
-    SpanKind.ASLEEP: "asleep",
-    SpanKind.STOPPED: "not running",
-}
+_PAUSES = {SpanKind.ASLEEP: "asleep", SpanKind.STOPPED: "not running"}
 
 
 class Box(Struct, frozen=True):
@@ -150,7 +144,9 @@ def _waits(
             continue
         if span.kind is not SpanKind.ASLEEP:
             pieces.append(Piece(None, "", [box]))
-        text = f"{_NAMES[span.kind]} {brief_duration(span.seconds)}"
+        kind = span.kind
+        name = kind.row.label if isinstance(kind, WaitKind) else _PAUSES[kind]
+        text = f"{name} {brief_duration(span.seconds)}"
         middle, room = box.x + box.width / 2, box.width * row.pixels / 100
         width = len(text) * LETTER + 12
         if room >= width + 12:

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from rooda import __version__
 from rooda.loop.state import known_status
+from rooda.loop.wait_kinds import WaitKind
 from rooda.report.details import DetailReader
 from rooda.report.drawn_timeline import timeline
 from rooda.report.environment import TEMPLATES, environment
@@ -25,7 +26,7 @@ from rooda.summary.labels import (
     share,
     times_of,
 )
-from rooda.summary.model import IterationSummary, RunSummary, Span, SpanKind
+from rooda.summary.model import TIME_KINDS, IterationSummary, RunSummary, Span, SpanKind
 from rooda.summary.open_tasks import left_words
 from rooda.summary.sentences import MOST_NOTES, title_of, what_failed
 from rooda.text.colors import Color
@@ -39,14 +40,7 @@ _TONES: Mapping[Color | None, str] = {
     Color.BAD: "fail",
     Color.WARNING: "warn",
 }
-_WAITED = {
-    SpanKind.LIMIT: "waited {} for the usage limit",
-    SpanKind.OUTAGE: "waited {} for the end of an outage",
-    SpanKind.BACKOFF: "waited {} after a failure",
-    SpanKind.DISK: "waited {} for disk space",
-    SpanKind.ASLEEP: "the machine slept {}",
-    SpanKind.STOPPED: "rooda did not run for {}",
-}
+_PAUSES = {SpanKind.ASLEEP: "the machine slept {}", SpanKind.STOPPED: "rooda did not run for {}"}
 # The name of a class, the number of lines, and the pixels of the widest page that uses them.
 _SHAPES = (("w1", 1, 1120.0), ("w2", 2, 720.0), ("w4", 4, 358.0))
 _FEW = 8  # iterations for which one line is enough
@@ -160,17 +154,23 @@ def _title(one: IterationSummary) -> str:
 
 def _waits(run: RunSummary) -> dict[int, list[str]]:
     """Return the waits of each iteration in words; those of one kind are one."""
-    spans: dict[tuple[int, SpanKind], list[Span]] = {}
+    spans: dict[tuple[int, SpanKind | WaitKind], list[Span]] = {}
     asleep = (span for one in run.iterations for span in one.spans if span.kind is SpanKind.ASLEEP)
     for span in (*run.spans, *asleep):
         if span.iteration is not None:
             spans.setdefault((span.iteration, span.kind), []).append(span)
     found: dict[int, list[str]] = {}
     for (number, kind), several in spans.items():
-        words = f"{_WAITED[kind].format(brief_duration(sum(one.seconds for one in several)))}"
+        words = _spent(kind, brief_duration(sum(one.seconds for one in several)))
         first, last = (clock_at(run, one) for one in (several[0].start, several[-1].end))
         found.setdefault(number, []).append(f"{words}, {first} to {last}")
     return found
+
+
+def _spent(kind: SpanKind | WaitKind, took: str) -> str:
+    if isinstance(kind, WaitKind):
+        return f"waited {took} ({kind.row.label})"
+    return _PAUSES[kind].format(took)
 
 
 def _opened(run: RunSummary) -> int | None:
@@ -187,4 +187,4 @@ def _drawn(run: RunSummary) -> list[str]:
     drawn = {str(span.kind) for span in spans if span.seconds >= smallest}
     if SpanKind.COMMIT in drawn:
         drawn.discard(SpanKind.PUSH)
-    return [kind for kind in map(str, SpanKind) if kind in drawn]
+    return [kind for kind in map(str, TIME_KINDS) if kind in drawn]

@@ -12,6 +12,7 @@ from rooda.agents.agent_program import program_name
 from rooda.agents.agent_report import Tokens
 from rooda.agents.registry import KNOWN, TEXT
 from rooda.loop.state import Status
+from rooda.loop.wait_kinds import WaitKind
 from rooda.loop.work_events import SnapshotTaken
 from rooda.process.events import NamedProcess
 from rooda.record.json_objects import iteration_of
@@ -391,9 +392,9 @@ def _tests(row: IterationRow) -> TestCounts | None:
 
 def _times(
     run: RunRow, iterations: Iterable[IterationSummary], spans: Iterable[Span]
-) -> dict[SpanKind, float]:
+) -> dict[SpanKind | WaitKind, float]:
     """Return how the time of the run is divided, the largest part first."""
-    found: dict[SpanKind, float] = {}
+    found: dict[SpanKind | WaitKind, float] = {}
     for span in (*spans, *(span for one in iterations for span in one.spans)):
         found[span.kind] = found.get(span.kind, 0.0) + span.seconds
     # Hooks of the run as a whole; those of a wait are part of the wait.

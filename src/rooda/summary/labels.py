@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
+from rooda.loop.wait_kinds import WaitKind
 from rooda.record.rows import moment_of
 from rooda.summary.model import RunSummary, SpanKind
 from rooda.text.numbers import money
@@ -17,16 +18,10 @@ WORK_NAMES: Mapping[SpanKind, str] = {
     SpanKind.ASLEEP: "machine asleep",
     SpanKind.STOPPED: "not running",
 }
-WAIT_NAMES: Mapping[SpanKind, str] = {
-    SpanKind.LIMIT: "usage limit",
-    SpanKind.OUTAGE: "outage",
-    SpanKind.BACKOFF: "after a failure",
-    SpanKind.DISK: "disk space",
-}
 # The names in a table of all times, see `times_of`.
 KIND_NAMES: Mapping[str, str] = {
     **{str(kind): name for kind, name in WORK_NAMES.items()},
-    **{str(kind): f"waiting: {name}" for kind, name in WAIT_NAMES.items()},
+    **{str(kind): f"waiting: {kind.row.label}" for kind in WaitKind},
     SpanKind.COMMIT: "commit and push",
     SpanKind.PUSH: "commit and push",
     "other": "rooda itself",

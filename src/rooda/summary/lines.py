@@ -3,11 +3,11 @@
 Names of files, commands and words of the agent are in them as they are: a view cleans them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rooda.loop.commit_message import named_iterations
+from rooda.loop.wait_kinds import WaitKind
 from rooda.summary.labels import (
-    WAIT_NAMES,
     WORK_NAMES,
     brief_duration,
     brief_number,
@@ -16,7 +16,6 @@ from rooda.summary.labels import (
     money_of,
 )
 from rooda.summary.model import (
-    WAITING,
     IterationSummary,
     Proof,
     ProofState,
@@ -88,14 +87,14 @@ def time_line(run: RunSummary) -> str:
     return f"{brief(run.seconds)} ({begin} to {end}){spent}"
 
 
-def _working(times: dict[SpanKind, float]) -> Iterator[str]:
+def _working(times: Mapping[SpanKind | WaitKind, float]) -> Iterator[str]:
     for kind, seconds in times.items():
-        if kind in WORK_NAMES and seconds >= 1:
+        if isinstance(kind, SpanKind) and kind in WORK_NAMES and seconds >= 1:
             yield f"{WORK_NAMES[kind]} {brief(seconds)}"
 
 
 def _waiting(run: RunSummary) -> Iterator[str]:
-    parts = {WAIT_NAMES[kind]: run.times.get(kind, 0.0) for kind in WAITING}
+    parts = {kind.row.label: run.times.get(kind, 0.0) for kind in WaitKind}
     known = [f"{name} {brief(seconds)}" for name, seconds in parts.items() if seconds > 0]
     if known:
         yield f"waiting {brief(run.waited)} ({', '.join(known)})"
@@ -195,13 +194,13 @@ def check_of(check: VerifySummary) -> str:
 
 def times_line(one: IterationSummary) -> str:
     """Return how an iteration spent its time: `52m37s: agent 9m, waiting 43m12s`."""
-    times: dict[SpanKind, float] = {}
+    times: dict[SpanKind | WaitKind, float] = {}
     for span in one.spans:
         times[span.kind] = times.get(span.kind, 0.0) + span.seconds
     parts = [
         f"{WORK_NAMES[kind]} {format_duration(seconds)}"
         for kind, seconds in times.items()
-        if kind in WORK_NAMES and seconds >= 0.05  # noqa: PLR2004 - it would be 0.0s
+        if isinstance(kind, SpanKind) and kind in WORK_NAMES and seconds >= 0.05  # noqa: PLR2004 - it would be 0.0s
     ]
     parts += [f"waiting {format_duration(one.waited)}"] if one.waited else []
     spent = f": {', '.join(parts)}" if parts else ""

@@ -12,6 +12,7 @@ from msgspec import Struct
 from rooda.agents.agent_report import Tokens
 from rooda.loop.next_steps import NextCommand
 from rooda.loop.run_events import TasksLeft
+from rooda.loop.wait_kinds import WaitKind
 from rooda.process.events import NamedProcess
 from rooda.summary import open_tasks
 from rooda.tasks.standing import TaskCount
@@ -20,28 +21,25 @@ SCHEMA_VERSION = 1
 
 
 class SpanKind(StrEnum):
-    """What a run did in a part of its time."""
+    """What a run did in a part of its time; `WaitKind` has what it waited for."""
 
     AGENT = "agent"
     VERIFY = "verify"
     COMMIT = "commit"
     PUSH = "push"
     HOOKS = "hooks"
-    LIMIT = "limit"  # the run waited for the end of a usage limit
-    OUTAGE = "outage"  # the run waited for the end of an outage
-    BACKOFF = "backoff"  # the run waited after a failure
-    DISK = "disk"  # the run waited for disk space
     ASLEEP = "asleep"  # the machine was suspended
     STOPPED = "stopped"  # rooda did not run: the run was resumed later
 
 
-WAITING = (SpanKind.LIMIT, SpanKind.OUTAGE, SpanKind.BACKOFF, SpanKind.DISK)
+# All that a run can spend its time with.
+TIME_KINDS: tuple[SpanKind | WaitKind, ...] = (*SpanKind, *WaitKind)
 
 
 class Span(Struct, frozen=True):
     """A part of the time of a run."""
 
-    kind: SpanKind
+    kind: SpanKind | WaitKind
     start: float
     seconds: float
     iteration: int | None = None  # the iteration that it belongs to, or that waited
@@ -222,7 +220,7 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     models: tuple[str, ...] = ()
     cost: float | None = None
     tokens: Tokens | None = None
-    times: dict[SpanKind, float] = {}
+    times: dict[SpanKind | WaitKind, float] = {}
     spans: tuple[Span, ...] = ()  # waits and pauses, which belong to the run
     proof: Proof = Proof(ProofState.NOT_CHECKED)
     tasks: TaskCount | None = None  # of the task file, after the last iteration

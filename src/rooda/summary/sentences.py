@@ -13,9 +13,9 @@ from rooda.loop.protect_events import ProtectedChanged
 from rooda.loop.state import Status
 from rooda.loop.stops import known_rule
 from rooda.loop.tree_events import UnsafeTree
-from rooda.loop.waits import WaitKind
+from rooda.loop.wait_kinds import known_wait
 from rooda.loop.work_events import BaselineEnded, VerifyEnded
-from rooda.record.rows import RunRow, moment_of
+from rooda.record.rows import RecordedWait, RunRow, moment_of
 from rooda.summary.labels import clock, date_and_time
 from rooda.summary.model import IterationSummary, Note, Proof, ProofState
 from rooda.summary.open_tasks import still_open
@@ -155,15 +155,18 @@ def waits_now(run: RunRow) -> str:
     last = run.waits[-1] if run.waits else None
     if run.status != Status.RUNNING or last is None or last.waited is not None:
         return ""
-    what = one_line(last.what[:_LONGEST])
-    target = {
-        "limit": f"for the end of the usage limit of {what}",
-        "outage": f"for the end of an outage of {what}",
-        "disk": f"for disk space for {what}",
-    }.get(last.kind, f"before the next try ({what})")
-    word = "at most until" if last.kind == WaitKind.DISK else "until"
+    kind = known_wait(last.kind)
+    word = kind.row.until if kind else "until"
     until = f" {word} {date_and_time(last.until)}" if moment_of(last.until) else ""
-    return f"The run waits {target}{until}, then iteration {last.iteration} starts."
+    return f"The run waits {target_of(last)}{until}, then iteration {last.iteration} starts."
+
+
+def target_of(wait: RecordedWait) -> str:
+    """Return what a run waits for, in a sentence after `waits`."""
+    kind, what = known_wait(wait.kind), wait.what[:_LONGEST]
+    if kind is None:
+        return f"for {one_line(f'{wait.kind} of {what}')}"
+    return kind.target(what, wait.outage[:_LONGEST])
 
 
 def _sentence(words: str) -> str:

@@ -5,10 +5,10 @@ from datetime import datetime
 
 from rooda.loop.iteration_events import Segment, SegmentKind
 from rooda.loop.state import Status
+from rooda.loop.wait_kinds import known_wait
 from rooda.record.rows import IterationRow, RecordedWait, RunRow, Slept, moment_of
 from rooda.summary.model import Span, SpanKind
 
-_KINDS = {kind.value: kind for kind in SpanKind}
 _MOST = 1000  # segments or sleeps of an attempt
 _LARGEST = 1e9  # seconds or dollars
 _SHORTEST_PAUSE = 60.0  # seconds; a shorter gap between iterations is rooda's own work
@@ -87,7 +87,7 @@ def waits_of(run: RunRow, start: datetime, end: float) -> list[Span]:
     """Return the waits of a run; a wait that goes on lasts until `end`."""
     found = []
     for wait in run.waits or ():
-        kind = _KINDS.get(wait.kind)
+        kind = known_wait(wait.kind)
         at = _begin_of(wait, start)
         if kind is None or at is None:
             continue

@@ -18,7 +18,6 @@ from rooda.loop.iteration_events import IterationEnded, IterationStarted, positi
 from rooda.loop.outcome import Verdict
 from rooda.loop.run_events import RunEnded, RunStarted
 from rooda.loop.verify_events import CleanCheckEnded, VerifyRetried
-from rooda.loop.waits import WaitKind
 from rooda.loop.work_events import (
     BaselineEnded,
     CommandStarted,
@@ -266,8 +265,8 @@ class LiveLine(Struct):
         is_today = end.date() == stamped.at.astimezone(end.tzinfo).date()
         moment = f"{end:%H:%M}" if is_today else f"{end:%a %H:%M}"
         since = None if event.lasted is None else now - event.lasted
-        until = "at most until" if event.kind is WaitKind.DISK else "until"
-        name, words = f"waiting {until} {moment}", f" for {_on_one_line(event.what_for())}"
+        name = f"waiting {event.kind.row.until} {moment}"
+        words = f" {_on_one_line(event.target())}"
         self.where = position(event.iteration, self.maximum)
         self.phase = self.pause = Phase(name, now, words, now + event.seconds, since)
 

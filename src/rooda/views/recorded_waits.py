@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from rooda.loop.waits import WaitKind
+from rooda.loop.wait_kinds import known_wait
 from rooda.record.rows import RecordedWait
 from rooda.summary.labels import date_and_time
+from rooda.summary.sentences import target_of
 from rooda.text.times import format_duration
 
 
@@ -20,9 +21,7 @@ class WaitGroup(Struct, frozen=True):
     @property
     def cause(self) -> str:
         """What the run waited for, or before what."""
-        if self.last.kind == WaitKind.BACKOFF:
-            return f"before the next try ({self.last.what})"
-        return f"{self.last.kind} of {self.last.what}"
+        return target_of(self.last)
 
     def joined(self, wait: RecordedWait) -> "WaitGroup":
         """Return the group with one more wait."""
@@ -30,7 +29,8 @@ class WaitGroup(Struct, frozen=True):
 
     def is_continued_by(self, wait: RecordedWait) -> bool:
         """Return whether the wait is for the same outage, or both are after the same failure."""
-        if wait.kind == WaitKind.BACKOFF:
+        kind = known_wait(wait.kind)
+        if kind is not None and kind.row.is_grouped:
             return (wait.kind, wait.what) == (self.last.kind, self.last.what)
         before = self.last.lasted
         if wait.lasted is None or before is None:
