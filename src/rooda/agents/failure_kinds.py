@@ -1,7 +1,8 @@
 """Every kind of failure as one row: its meaning, the reaction of the run, and advice.
 
-The outcome of an iteration, the waits, the exit code, `rooda why` and the docs use
-these rows. This module is below the loop, because the adapters use the kinds too.
+A row has all that rooda says and does about a kind: the outcome of an iteration, the waits, the
+exit code, every view and the docs read it. This module is below the loop, because the adapters use
+the kinds too.
 """
 
 from collections.abc import Mapping
@@ -31,8 +32,16 @@ class FailureRow(Struct, frozen=True):
 
     `sentence` says what it means. `settings` are the keys that affect it. `advice` is what the user
     can try; if it is empty, the advice depends on whether the agent printed anything. `by_cli`: the
-    agent's CLI reports this kind. `has_output`: the agent's output can explain it. `exit_code` is
-    the field of `ExitCodes` for a run that ends with this kind; "none" means exit code 1.
+    agent's CLI reports this kind. `by_agent`: the agent itself failed, so its exit and its time say
+    more. `has_output`: the agent's output can explain it. `exit_code` is the field of `ExitCodes`
+    for a run that ends with this kind; "none" means exit code 1.
+
+    `cause` says in the terminal why the iteration failed, with the facts of `FailureContext`, and
+    `logged` are its fields in a log line. `told` is what the lines just above have told: nothing,
+    the failure, or all. `stopped` is for an iteration that ended without a failure, with `{agent}`,
+    `{kind}` and `{reason}`. `story` says what happened, for `rooda show` and the report, with the
+    facts of `summary/sentences.py`; `hint` is what to do before the user resumes the run.
+    `is_blocked`: the agent asks for help, and the reason has its own words.
     """
 
     name: str
@@ -41,14 +50,32 @@ class FailureRow(Struct, frozen=True):
     settings: tuple[str, ...] = ()
     advice: str = ""
     by_cli: bool = False
+    by_agent: bool = True
     has_output: bool = True
     exit_code: Literal["agent", "verify", "git", "none"] = "agent"
+    cause: str = ""
+    logged: tuple[str, ...] = ("exit_code",)
+    told: Literal["nothing", "failure", "all"] = "nothing"
+    stopped: str = "{agent} can't take over ({kind}): {reason}"
+    story: str = ""
+    hint: str = ""
+    is_blocked: bool = False
+
+    @property
+    def cause_words(self) -> str:
+        """Why the iteration failed, for the terminal."""
+        if self.cause:
+            return self.cause
+        if self.by_cli:
+            return "{kind} after {time}: {reason}"
+        return "{reason} after {time}" if self.by_agent else "{reason}"
 
 
 _COMMAND = ("ai_cmd", "ai_cmd_alias")
 _LIMIT = ("wait_for_limits", "max_limit_wait", "limit_wait", "ai_cmd_fallbacks")
 _BACKOFF = ("backoff", "max_backoff")
 _OUTAGE = ("max_outage_wait", *_BACKOFF, "ai_cmd_fallbacks")
+_OUTAGE_WORDS = "outage of {agent} ({kind}): {reason}"
 
 
 class FailureKind(StrEnum):
@@ -75,12 +102,20 @@ class FailureKind(StrEnum):
         Reaction.FAST_BACKOFF,
         settings=("ignore_exit_status", *_BACKOFF),
         advice="Run the command by hand to see whether it crashes there too",
+        cause="{reason}{exit} after {time}",
+        logged=("signal", "exit_code"),
     )
     SIGNAL = FailureRow(
         "signal",
         "the agent says that it is blocked",
         settings=("signals.failure", "signals.streams", "signals.match"),
         advice="Read the end of the output: the agent says what it is blocked by",
+        cause="the agent signaled {signal}{exit} after {time}",
+        logged=("exit_code", "promise_signal", "signal"),
+        story="The agent signaled {signal}.{unchecked}",
+        hint="The agent signaled FAILURE: settle what it names before you resume, or the run will "
+        "probably stop again.",
+        is_blocked=True,
     )
     TIMEOUT = FailureRow(
         "timeout",
@@ -93,6 +128,9 @@ class FailureKind(StrEnum):
             "result_grace",
         ),
         advice="Raise iteration_timeout if the work takes longer, or give the agent less to do",
+        cause="timeout ({reason}: {timeout}){ignored}",
+        logged=("reason", "timeout"),
+        story="Stopped by {clock}{ended}.",
     )
     NOT_STARTED = FailureRow(
         "not-started",
@@ -110,6 +148,9 @@ class FailureKind(StrEnum):
         advice="Read what the check printed (here, or with rooda show N)",
         has_output=False,
         exit_code="verify",
+        by_agent=False,
+        told="failure",
+        story="{failed_tests}",
     )
     FEWER_TESTS = FailureRow(
         "fewer-tests",
@@ -119,6 +160,7 @@ class FailureKind(StrEnum):
         "`rooda resume --verify-shrink warn`",
         has_output=False,
         exit_code="verify",
+        by_agent=False,
     )
     CLEAN_CHECK = FailureRow(
         "clean-check",
@@ -128,6 +170,7 @@ class FailureKind(StrEnum):
         "outside of the repository",
         has_output=False,
         exit_code="verify",
+        by_agent=False,
     )
     NOT_DONE = FailureRow(
         "not-done",
@@ -135,18 +178,21 @@ class FailureKind(StrEnum):
         settings=("done_when", "tasks"),
         advice="See what is not done: mark tasks that are done and remove those that you do not "
         "want, or correct the command of done_when",
+        by_agent=False,
     )
     NO_CHANGES = FailureRow(
         "no-changes",
         "no files changed",
         settings=("git.require_changes",),
         advice="Read its output: it may think that no work is left",
+        by_agent=False,
     )
     NO_FILE = FailureRow(
         "no-file",
         "the run would end without the file that it has to leave behind",
         settings=("expected_file",),
         advice="Read its output: it may have stopped early, or written to another path",
+        by_agent=False,
     )
     PROTECTED = FailureRow(
         "protected",
@@ -155,6 +201,7 @@ class FailureKind(StrEnum):
         advice="See what changed with `rooda diff N`; remove a file from protect.paths if the "
         "agent may change it",
         exit_code="none",
+        by_agent=False,
     )
     COMMIT = FailureRow(
         "commit",
@@ -163,6 +210,8 @@ class FailureKind(StrEnum):
         advice="Read the reason above; the work is still in the work tree",
         has_output=False,
         exit_code="git",
+        by_agent=False,
+        told="all",
     )
     UNSAFE_TREE = FailureRow(
         "unsafe-tree",
@@ -170,6 +219,7 @@ class FailureKind(StrEnum):
         settings=("sandbox.kind",),
         advice="Read the reason above; put back what was there at the start of the run",
         has_output=False,
+        by_agent=False,
     )
     PUBLISH = FailureRow(
         "publish",
@@ -179,6 +229,7 @@ class FailureKind(StrEnum):
         advice="Read what the command printed; the work is still in the work tree",
         has_output=False,
         exit_code="git",
+        by_agent=False,
     )
     HOOK = FailureRow(
         "hook",
@@ -187,6 +238,8 @@ class FailureKind(StrEnum):
         advice="Run the hook's command by hand",
         has_output=False,
         exit_code="none",
+        by_agent=False,
+        told="failure",
     )
     BUDGET = FailureRow(
         "budget",
@@ -200,6 +253,7 @@ class FailureKind(StrEnum):
         Reaction.LIMIT,
         settings=_LIMIT,
         by_cli=True,
+        stopped="usage limit of {agent}",
     )
     OVERLOADED = FailureRow(
         "overloaded",
@@ -209,6 +263,7 @@ class FailureKind(StrEnum):
         settings=_OUTAGE,
         advice="It may be over soon; a run waits for that (max_outage_wait)",
         by_cli=True,
+        stopped=_OUTAGE_WORDS,
     )
     OFFLINE = FailureRow(
         "offline",
@@ -217,6 +272,7 @@ class FailureKind(StrEnum):
         settings=_OUTAGE,
         advice="Check the network, and the address of the agent's service",
         by_cli=True,
+        stopped=_OUTAGE_WORDS,
     )
     AUTH = FailureRow(
         "auth",

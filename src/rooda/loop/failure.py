@@ -24,7 +24,7 @@ from rooda.process.exits import (
 )
 from rooda.process.request import ProcessResult
 from rooda.text.controls import clean, one_line
-from rooda.text.event import Field, advised, quoted
+from rooda.text.event import Field, Value, advised, quoted
 from rooda.text.times import format_duration, format_seconds
 
 PREVIEW = 500
@@ -35,20 +35,6 @@ _TIMEOUT_ADVICE = {
     "idle_timeout": "Raise idle_timeout if it only waited, or see what it waits for with --verbose",
     "max_duration": "Raise max_duration to give the whole run more time",
 }
-
-
-# The agent did not fail here: neither its exit code nor its duration explains the failure.
-_NOT_BY_AGENT = (
-    FailureKind.VERIFY,
-    FailureKind.NOT_DONE,
-    FailureKind.NO_CHANGES,
-    FailureKind.NO_FILE,
-    FailureKind.COMMIT,
-    FailureKind.HOOK,
-)
-
-# The line of the check, the commit or the hook stands just above, with its output.
-_TOLD = (FailureKind.VERIFY, FailureKind.COMMIT, FailureKind.HOOK)
 
 
 class FailureContext(Struct, frozen=True):
@@ -71,27 +57,27 @@ class FailureContext(Struct, frozen=True):
 
     def fields(self) -> tuple[Field, ...]:
         """Return the fields of a log line that say how it failed."""
-        match self.kind:
-            case FailureKind.TIMEOUT:
-                return ("reason", "timeout"), ("timeout", format_seconds(self.timeout or 0))
-            case FailureKind.CRASH:
-                return ("signal", self.signal), ("exit_code", self.exit_code)
-            case FailureKind.SIGNAL:
-                said: Field = ("promise_signal", self.promise_signal)
-                return ("exit_code", self.exit_code), said, ("signal", self.signal)
-            case _:
-                return (("exit_code", self.exit_code),)
+        facts: dict[str, Value] = {
+            "reason": str(self.kind),
+            "timeout": format_seconds(self.timeout or 0),
+            "signal": self.signal,
+            "exit_code": self.exit_code,
+            "promise_signal": self.promise_signal,
+        }
+        return tuple((name, facts[name]) for name in self.kind.row.logged)
 
     def lines(self) -> list[str]:
         """Return the lines for people, indented below the line of the failed iteration.
 
         They do not repeat what the warnings just above have told.
         """
-        if self.kind is FailureKind.COMMIT:
-            return []
-        if self.kind in _TOLD:
-            return [advised(self.suggestion)]
-        return self._lines(self._reason())
+        match self.kind.row.told:
+            case "all":
+                return []
+            case "failure":
+                return [advised(self.suggestion)]
+            case "nothing":
+                return self._lines(self._reason())
 
     def lines_alone(self) -> list[str]:
         """Return the lines for a log that shows no warnings."""
@@ -113,26 +99,19 @@ class FailureContext(Struct, frozen=True):
         ]
 
     def _reason(self) -> str:
-        said, took = self.promise_signal, format_duration(self.duration)
-        match self.kind:
-            case FailureKind.TIMEOUT:
-                ignored = f"; its {said} signal does not count" if said else ""
-                limit = f"timeout ({self.reason}: {format_seconds(self.timeout or 0)})"
-                return f"{limit}{ignored}"
-            case kind if kind.row.by_cli:
-                return f"{kind} after {took}: {one_line(self.reason)}"
-            case FailureKind.SIGNAL if self.exit_code is not None:
-                killed = f", killed by {self.signal}" if self.signal else ""
-                words = f"the agent signaled {said}{killed}, exit code {self.exit_code}"
-            case FailureKind.SIGNAL:
-                words = f"the agent signaled {said}"
-            case FailureKind.CRASH if self.exit_code is not None:
-                words = f"{one_line(self.reason)}, exit code {self.exit_code}"
-            case kind if kind in _NOT_BY_AGENT:
-                return one_line(self.reason)
-            case _:
-                words = one_line(self.reason)
-        return f"{words} after {took}"
+        said, code = self.promise_signal, self.exit_code
+        killed = (
+            f", killed by {self.signal}" if self.signal and self.signal not in self.reason else ""
+        )
+        return self.kind.row.cause_words.format(
+            kind=self.kind,
+            reason=one_line(self.reason),
+            time=format_duration(self.duration),
+            signal=said,
+            exit="" if code is None else f"{killed}, exit code {code}",
+            timeout=format_seconds(self.timeout or 0),
+            ignored=f"; its {said} signal does not count" if said else "",
+        )
 
 
 def context(
@@ -187,7 +166,7 @@ def evidence(outcome: Outcome, promises: Promises, result: ProcessResult | None)
         return promises.lines[-1]
     if outcome.fault is not None:
         return outcome.fault.evidence
-    if outcome.kind in _NOT_BY_AGENT:
+    if outcome.kind is not None and not outcome.kind.row.by_agent:
         return outcome.evidence
     if result is None:
         return ""

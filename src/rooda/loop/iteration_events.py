@@ -393,8 +393,6 @@ class IterationEnded(Event, frozen=True):
 
     def _why_it_stopped(self) -> str:
         """Return why the agent can't work now, though that is no failure."""
-        if self.kind is FailureKind.LIMIT:
-            return f"usage limit of {one_line(self.agent)}"
-        if self.kind is not None and self.kind.is_outage:
-            return f"outage of {one_line(self.agent)} ({self.kind}): {one_line(self.reason)}"
-        return f"{one_line(self.agent)} can't take over ({self.kind}): {one_line(self.reason)}"
+        row = FailureKind.USAGE.row if self.kind is None else self.kind.row
+        agent, reason = one_line(self.agent), one_line(self.reason)
+        return row.stopped.format(agent=agent, kind=self.kind, reason=reason)

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from rooda.agents.failure_kinds import FailureKind
 from rooda.loop.agent_events import StillWaiting, WaitStarted
 from rooda.loop.emitter import Stamped
 from rooda.loop.iteration_events import IterationEnded, IterationStarted
@@ -25,6 +24,10 @@ _E = TypeVar("_E")
 
 QUIET = 300.0  # seconds between two messages of one kind
 _LOOKS = (IterationStarted, IterationEnded, WaitStarted, StillWaiting, RunEnded)
+
+
+def _is_blocked(event: IterationEnded) -> bool:
+    return event.kind is not None and event.kind.row.is_blocked
 
 
 class Notifications:
@@ -60,7 +63,7 @@ class Notifications:
         match event:
             case RunStarted() if self._client is not None:
                 self._client.leave(killed_message(self._named))
-            case IterationEnded() if event.kind is FailureKind.SIGNAL and self._has("blocked"):
+            case IterationEnded() if _is_blocked(event) and self._has("blocked"):
                 self._send_seldom("blocked", stamped, blocked_message, event)
             case IterationEnded() if event.is_raised():
                 self._send_seldom("failure", stamped, failure_message, event)

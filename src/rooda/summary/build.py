@@ -249,7 +249,7 @@ class _Builder:
         iterations = [self._completed(place, waits) for place in range(len(self._iterations))]
         spans = [*waits, *self._pauses(waits)]
         last = iterations[-1] if iterations else None
-        is_blocked = last is not None and last.kind == "signal"
+        is_blocked = last is not None and last.is_blocked
         tokens = [one.tokens for one in iterations if one.tokens]
         costs = [one.cost for one in iterations if one.cost is not None]
         files = self._files

@@ -24,7 +24,7 @@ from rooda.summary.model import (
     TestCounts,
     VerifySummary,
 )
-from rooda.summary.sentences import short, what_failed
+from rooda.summary.sentences import own_story, short, what_failed
 from rooda.text.numbers import count, money
 from rooda.text.times import MINUTE, format_duration
 
@@ -162,10 +162,9 @@ def headline_of_row(one: IterationSummary) -> str:
         success = f"SUCCESS {one.confirmation}" if one.successes else ""
         return ": ".join(filter(None, (success, one.headline)))
     if one.is_failed:
-        is_counted = one.kind == "timeout" or (one.kind == "verify" and one.tests is not None)
-        words = what_failed(one).rstrip(".") if is_counted or not one.reason else one.reason
-        if one.kind == "signal":
-            words = words.partition(": ")[2] or words  # the agent's own words
+        words = what_failed(one).rstrip(".") if own_story(one) or not one.reason else one.reason
+        if one.is_blocked:
+            words = one.reason.partition(": ")[2] or one.reason or words  # the agent's own words
         is_named = not one.kind or words.startswith(one.kind)
         return words if is_named else f"{one.kind}: {words}"
     return one.reason or one.headline

@@ -10,6 +10,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from rooda.agents.agent_report import Tokens
+from rooda.agents.failure_kinds import known_kind
 from rooda.loop.next_steps import NextCommand
 from rooda.loop.run_events import TasksLeft
 from rooda.loop.wait_kinds import WaitKind
@@ -148,6 +149,12 @@ class IterationSummary(Struct, frozen=True, kw_only=True):
     commit_holds: tuple[int, ...] = ()  # failed iterations whose work is in the commit
     held_by: int | None = None  # a later iteration, whose commit contains the work of this one
     held_in: str | None = None  # that commit
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the agent asked for help: the reason has its own words."""
+        kind = known_kind(self.kind)
+        return kind is not None and kind.row.is_blocked
 
     @property
     def confirmation(self) -> str:

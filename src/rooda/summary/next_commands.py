@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from rooda.agents.failure_kinds import known_kind
 from rooda.loop.next_steps import NextCommand, following
 from rooda.loop.state import Status
 from rooda.loop.stops import StopRule, known_rule
@@ -27,12 +28,8 @@ def next_hint(run: RunSummary) -> str:
             )
         return "A run that ended as success has nothing to resume."
     last = run.iterations[-1] if run.iterations else None
-    if last is not None and last.kind == "signal":
-        return (
-            "The agent signaled FAILURE: settle what it names before you resume, or the run will "
-            "probably stop again."
-        )
-    return ""
+    kind = known_kind(last.kind) if last else None
+    return kind.row.hint if kind else ""
 
 
 def next_commands(run: RunSummary, row: RunRow, *, has_start: bool) -> Iterator[NextCommand]:

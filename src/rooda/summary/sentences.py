@@ -7,7 +7,7 @@ words.
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from rooda.agents.failure_kinds import FailureKind
+from rooda.agents.failure_kinds import known_kind
 from rooda.loop.iteration_detail import SHORT_COMMIT
 from rooda.loop.protect_events import ProtectedChanged
 from rooda.loop.state import Status
@@ -121,7 +121,7 @@ def _all_iterations(run: RunRow, iterations: Sequence[IterationSummary]) -> str:
 def _claim(_: RunRow, iterations: Sequence[IterationSummary]) -> str:
     """Return what the agent signaled last, after which the run did not end."""
     last = iterations[-1] if iterations else None
-    if last and last.signal and last.kind in (FailureKind.NOT_DONE, FailureKind.VERIFY):
+    if last and last.signal and last.is_failed and not last.is_blocked:
         return f"the agent signaled {last.signal} in the last one, but it failed ({last.kind})"
     if last is None or not last.successes:
         return "the agent did not signal that the work is done"
@@ -318,17 +318,32 @@ def title_of(one: IterationSummary) -> str:
 
 def what_failed(one: IterationSummary) -> str:
     """Return in one sentence why an iteration failed."""
+    return own_story(one) or _sentence(one_line(one.reason)) or "The record has no reason."
+
+
+def own_story(one: IterationSummary) -> str:
+    """Return the story of the kind of failure; "" if it has none, or the record lacks its facts."""
+    kind = known_kind(one.kind)
+    facts = {name: words(one) for name, words in FAILURE_FACTS.items()}
+    return kind.row.story.format_map(facts) if kind else ""
+
+
+def _failed_tests(one: IterationSummary) -> str:
     tests = one.tests
-    if one.kind == "verify" and tests is not None and tests.failed:
-        first = f", first {one_line(one.failed_tests[0])}" if one.failed_tests else ""
-        return f"{tests.failed} of {count(tests.total, 'test')} failed{first}."
-    if one.kind == "signal":
-        ran = " Verify did not run." if one.is_unchecked else ""
-        return f"The agent signaled {one.signal or 'FAILURE'}.{ran}"
-    if one.kind == "timeout":
-        stopped = f"; rooda ended {_processes(len(one.stopped))}" if one.stopped else ""
-        return f"Stopped by {one_line(one.reason) or 'a time limit'}{stopped}."
-    return _sentence(one_line(one.reason)) or "The record has no reason."
+    if tests is None or not tests.failed:
+        return ""
+    first = f", first {one_line(one.failed_tests[0])}" if one.failed_tests else ""
+    return f"{tests.failed} of {count(tests.total, 'test')} failed{first}."
+
+
+# What the story of a kind of failure can name.
+FAILURE_FACTS: Mapping[str, Callable[[IterationSummary], str]] = {
+    "failed_tests": _failed_tests,
+    "signal": lambda one: one.signal or "FAILURE",
+    "unchecked": lambda one: " Verify did not run." if one.is_unchecked else "",
+    "clock": lambda one: one_line(one.reason) or "a time limit",
+    "ended": lambda one: f"; rooda ended {_processes(len(one.stopped))}" if one.stopped else "",
+}
 
 
 def _processes(number: int) -> str:
