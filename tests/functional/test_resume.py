@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from rooda.loop.next_steps import LIMIT_FLAGS, RunCommands
+from rooda.record.record_reader import RecordReader
 from support.children import Nursery, until
 from support.finished import Finished, Rooda
 from support.gitrepo import stored
@@ -199,6 +201,15 @@ def test_resume_is_refused_after_success_or_at_the_maximum(
     assert workspace.work(workspace.agent(SUCCESS), "-n", "1").code == 0
     refused(workspace.work("true", "--resume"), "ended as success")
     assert len(asked(rooda, "history")) == 2
+
+
+def test_record_keeps_the_commands_that_start_and_resume_the_run(workspace: Workspace) -> None:
+    assert workspace.work("true", "-n", "1").code == 2
+    row = RecordReader(workspace.state).run(None)
+    expected = RunCommands("rooda work", f"rooda resume {row.run}", LIMIT_FLAGS)
+    assert row.commands == expected
+    assert workspace.rooda("resume", "-n", "2").code == 2
+    assert RecordReader(workspace.state).run(None).commands == expected
 
 
 def test_run_of_another_procedure_is_not_resumed(workspace: Workspace, rooda: Rooda) -> None:
