@@ -49,8 +49,6 @@ ATTACKS_ON_THE_RECORD = {
     "makes the database a folder": (f"rm {DATABASE}; mkdir {DATABASE}", REWRITTEN),
     "makes the WAL a pipe": (f"rm -f {DATABASE}-wal; mkfifo {DATABASE}-wal", REWRITTEN),
     "makes the shadow a link": ("mv $STATE/git $STATE.moved; ln -s $STATE.moved $STATE/git", ""),
-    "makes the shadow a pipe": ("rm -rf $STATE/git; mkfifo $STATE/git", ""),
-    "makes the shadow a file": ("rm -rf $STATE/git; echo x > $STATE/git", ""),
     "makes the transcripts a pipe": ("rm -rf $STATE/runs; mkfifo $STATE/runs", ""),
     "makes the transcripts a link": (
         "mv $STATE/runs $STATE.moved; ln -s $STATE.moved $STATE/runs",

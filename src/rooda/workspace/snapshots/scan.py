@@ -498,29 +498,20 @@ class Scan:
 
     def _write_trees(self, changed: Iterable[str], gone: Iterable[str]) -> None:
         """Write the trees of changed folders, and of those above them."""
-        new = self._folders
         below: dict[str, list[str]] = {}
-        for path in new:
-            if path:
-                parent, _, name = path.rpartition("/")
-                below.setdefault(parent, []).append(name)
-        todo = set(changed)
-        todo.update(_parent(path) for path in gone if path)
-        todo.add("")
-        levels: dict[int, set[str]] = {}
-        for path in todo:
-            levels.setdefault(_depth(path), set()).add(path)
-        for depth in range(max(levels), -1, -1):
-            for path in levels.get(depth, ()):
-                if path not in new:
-                    if path:
-                        levels.setdefault(depth - 1, set()).add(_parent(path))
-                    continue
-                if self._write_tree(path, below.get(path, ())) and path:
-                    levels.setdefault(depth - 1, set()).add(_parent(path))
+        for path in filter(None, self._folders):
+            parent, _, name = path.rpartition("/")
+            below.setdefault(parent, []).append(name)
+        todo = {""}
+        for path in (*changed, *map(_parent, gone)):
+            while path not in todo:
+                todo.add(path)
+                path = _parent(path)  # noqa: PLW2901 - the folders above it, too
+        for path in sorted(todo, key=_depth, reverse=True):
+            if path in self._folders:
+                self._write_tree(path, below.get(path, ()))
 
-    def _write_tree(self, path: str, below: Iterable[str]) -> bool:
-        """Write the tree of a folder; return whether it differs from the one before."""
+    def _write_tree(self, path: str, below: Iterable[str]) -> None:
         folder = self._folders[path]
         entries = [
             (os.fsencode(name), b"%o" % seen.git_mode, seen.content)
@@ -535,15 +526,11 @@ class Scan:
         content = b"".join(
             b"%s %s\0%s" % (mode, name.removesuffix(b"/"), one) for name, mode, one in entries
         )
-        tree = b""
-        if content or not path:
-            tree = object_id(self._place.algorithm, "tree", content)
-            if tree != folder.tree:
-                self._pack.add("tree", content)
-        earlier = self._before.folders.get(path)
+        tree = object_id(self._place.algorithm, "tree", content) if content or not path else b""
         if tree != folder.tree:
+            if tree:
+                self._pack.add("tree", content)
             self._folders[path] = replace(folder, tree=tree)
-        return earlier is None or earlier.tree != tree
 
     def _left_out(self) -> dict[str, bytes | None]:
         found = dict(self._unlisted)
