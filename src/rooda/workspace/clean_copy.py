@@ -23,6 +23,7 @@ from rooda.workspace.git_names import is_path_in_tree
 from rooda.workspace.tools import Tools
 
 _PREFIX = "rooda-clean"
+_LONGEST_LINK = 64 * 1024  # bytes: more than any system takes, which is an error then
 _LIST = ("ls-files", "--stage", "-v", "-z", "--full-name")
 _LINK, _REPOSITORY, _PROGRAM = "120000", "160000", "100755"
 # The file is gone, or a link or another kind of file is in its place or above it.
@@ -158,7 +159,7 @@ def _write_contents(git: Git, entries: Mapping[str, _Entry], to: Path) -> None:
     copy, named = Beneath(to), [(one, one[1].content) for one in entries.items()]
     for (name, one), content, size in contents(git, named):
         if one.mode == _LINK:
-            copy.make_link(name, content.read(size))
+            copy.make_link(name, content.read(min(size, _LONGEST_LINK)))
         else:
             copy.write_new(name, content, _permissions(one.mode), size)
 
