@@ -1001,6 +1001,20 @@ def test_run_with_too_many_iterations_is_refused_before_they_are_read(
         next(bench.reader.each_iteration(RUN))
 
 
+def test_view_gives_up_a_run_whose_iterations_take_too_long(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = bench.store_in_use()
+    store.save(iteration=an_iteration(2))
+    store.close()
+    monkeypatch.setattr(record_reader, "_PAGE", 1)
+    monkeypatch.setattr(record_reader, "_LONGEST_VIEW", -1.0)
+    view = RecordReader.for_view(bench.folder, lambda row: row)
+    with pytest.raises(StoreError, match="take too long"):
+        view.iterations(RUN)
+    assert bench.numbers() == [1, 2]  # a command reads them to their end
+
+
 def test_json_of_too_many_parts_is_not_read(bench: Bench) -> None:
     bench.store_in_use().close()
     parts = "[" + "[]," * 700_000 + "[]]"

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import itertools
+import math
 import os
 import shlex
 import shutil
@@ -54,11 +55,12 @@ _T = TypeVar("_T")
 # While rooda replaces the file, a query may find half of each: then it tries again.
 _LOOKS, _PAUSE = 3, 0.05
 _MOST_NAMED = 5
-_PAGE = 100  # rows of one query
+_PAGE = 500  # rows of one query
 _SHORT = 0.3  # seconds that a view waits for a file that another program has locked
 _LONGEST_QUESTION = 5.0  # seconds of the CPU; a million rows take one
 MOST_RUNS = 1000  # without a limit; each one takes about a millisecond
 MOST_ITERATIONS = 30_000  # of one run; they take about ten seconds and 130 MB
+_LONGEST_VIEW = 4.0  # seconds of the CPU for the iterations of a run, in a view that stays open
 _RUN_AT = f"{SELECT_RUNS} WHERE rowid = ?"
 _RUN_BY_NAME = f"{SELECT_RUNS} WHERE run = ?"
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -79,13 +81,16 @@ class RecordReader:
         steps: Steps = STEPS,
         mask: Callable[[Any], Any] | None = None,
         patience: float = PATIENCE,
+        longest: float = math.inf,
     ) -> None:
         """`mask` removes the secrets from a row, for a view. For `patience` see `connect`.
 
-        Without `mask`, rows are as they were written: they can have control codes.
+        Without `mask`, rows are as they were written: they can have control codes. `longest` is how
+        many seconds of the CPU the iterations of a run may take.
         """
         self._patience = patience
         self._state = state
+        self._longest = longest
         self._path = state / NAME
         self._is_alive = is_alive or (lambda row: is_run_alive(row, state))
         self._steps = steps
@@ -95,9 +100,9 @@ class RecordReader:
     def for_view(cls, state: StateFolder, mask: Callable[[Any], Any]) -> "RecordReader":
         """A reader for a view that stays open, or that a run waits for.
 
-        If another program has locked the file of a run, the runs of other records are shown.
+        One record that is locked, or has very many iterations, does not hold up the others.
         """
-        return cls(state, mask=mask, patience=_SHORT)
+        return cls(state, mask=mask, patience=_SHORT, longest=_LONGEST_VIEW)
 
     def kept_snapshots(self, run: str) -> frozenset[str]:
         """Return the names of the snapshots of a run that rooda still has."""
@@ -171,41 +176,40 @@ class RecordReader:
 
     def iterations(self, run: str) -> list[IterationRow]:
         """Every attempt at every iteration, in order; none for a run that isn't there."""
-        return self._iterations(run, "run = ?", [stored(run)])
+        return list(self.each_iteration(run))
 
     def iteration(self, run: str, number: int) -> list[IterationRow]:
         """Every attempt at one iteration, in order."""
-        return self._iterations(run, "run = ? AND number = ?", [stored(run), number])
-
-    def _iterations(self, run: str, condition: str, values: list[Value]) -> list[IterationRow]:
-        return list(self._each_iteration(run, condition, values, -1))
+        return list(self._each_iteration(run, "run = ? AND number = ?", [stored(run), number]))
 
     def each_iteration(self, run: str) -> Iterator[IterationRow]:
         """The same as `iterations`, with only a few of them in memory at once."""
-        return self._each_iteration(run, "run = ?", [stored(run)], _PAGE)
+        return self._each_iteration(run, "run = ?", [stored(run)])
 
     def _each_iteration(
-        self, run: str, condition: str, values: list[Value], page: int
+        self, run: str, condition: str, values: list[Value]
     ) -> Iterator[IterationRow]:
-        """Yield the rows; a query fetches `page` rows, or all of them if that is negative."""
         # The run comes first: once it has ended, its iterations don't change any more.
         is_running = any(row.status == RUNNING for row in self._rows("run = ?", [stored(run)]))
         end = f"WHERE {condition} ORDER BY number, attempt LIMIT ? OFFSET ?"
         beyond = f"SELECT 1 FROM iterations {end}"  # noqa: S608 - names from this module
         if self._ask(lambda asked: _all(asked, beyond, [*values, 1, MOST_ITERATIONS])):
-            reason = Broken(f"run {run} has more than {MOST_ITERATIONS} iterations")
-            raise StoreError(_unreadable(reason, self._path))
-        select = f"{SELECT_ITERATIONS} {end}"
-        page = page if page > 0 else MOST_ITERATIONS
-        for offset in range(0, MOST_ITERATIONS, page):
-            asked = [*values, page, offset]
+            raise self._refused(f"run {run} has more than {MOST_ITERATIONS} iterations")
+        select, until = f"{SELECT_ITERATIONS} {end}", time.thread_time() + self._longest
+        for offset in range(0, MOST_ITERATIONS, _PAGE):
+            asked = [*values, _PAGE, offset]
             found = self._ask(functools.partial(_all, select=select, asked=asked))
             for row in map(iteration_row, found):
                 if row is not None:
                     shown: IterationRow = self._mask(row)
                     yield shown if is_running else _ended(shown)
-            if len(found) < page:
+            if len(found) < _PAGE:
                 return
+            if time.thread_time() > until:
+                raise self._refused(f"the iterations of run {run} take too long")
+
+    def _refused(self, reason: str) -> StoreError:
+        return StoreError(_unreadable(Broken(reason), self._path))
 
     def headlines(self, runs: Iterable[str]) -> dict[str, str]:
         """The headline of the last good iteration of each of these runs that has one."""
