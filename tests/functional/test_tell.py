@@ -240,7 +240,7 @@ def test_wrong_notes_are_refused(workspace: Workspace, rooda: Rooda) -> None:
     refused(rooda("tell", "--clear", "0"), "'0'")
     assert rooda("tell", "--clear").out == "Deleted 1 note.\n"
     workspace.write(
-        f"{workspace.state}/notes/draft-1000000000000000000-00000000.md", "of a killed command"
+        f"{workspace.state}/notes/.1000000000000000000-00000000.md.4711", "of a killed command"
     )
     assert rooda("tell", "--clear").out == "Deleted 0 notes.\n"
     assert [*notes(workspace).iterdir()] == []

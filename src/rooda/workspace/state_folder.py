@@ -176,15 +176,6 @@ def remove_file(state: StateFolder, name: str) -> None:
     (state / name).unlink(missing_ok=True)
 
 
-def sync_folder(folder: Path) -> None:
-    """Make new names in the folder survive a loss of power. Raises OSError."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
 def _open_new(path: Path | str) -> IO[bytes]:
     """Create the file; a process that has the one in its place open keeps that."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC

@@ -13,15 +13,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rooda.text.plain_files import read_plain_file
-from rooda.workspace.state_folder import StateFolder, new_file, remove_file, sync_folder
+from rooda.text.plain_files import read_plain_file, replace_file
+from rooda.workspace.state_folder import StateFolder, make_folders, remove_file
 
 LONGEST = 100 * 1024  # bytes of a note
 MOST = 1000  # notes
 _MOST_BYTES = 10_000_000  # of all notes together
 _FOLDER = "notes"
 _NAME = re.compile(r"([0-9]{19})-[0-9a-f]{8}(\.keep)?\.md")
-_DRAFT = re.compile(r"draft-[0-9]{19}-[0-9a-f]{8}(\.keep)?\.md")
+_DRAFT = re.compile(r"\.[0-9]{19}-[0-9a-f]{8}(\.keep)?\.md\.[0-9]+")  # of `replace_file`
 _TRIES = 3  # an agent may delete the folder at any moment
 _SECOND = 1_000_000_000  # nanoseconds
 
@@ -79,21 +79,7 @@ def new_note(state: StateFolder, text: str, *, keep: bool = False) -> UserNote:
 
 def write_note(state: StateFolder, note: UserNote) -> None:
     """Write the file of a note, whole or not at all. Raises OSError."""
-    draft = f"{_FOLDER}/draft-{note.name}"
-    folder = notes_folder(state)
-    try:
-        with new_file(state, draft) as file:
-            rest = memoryview(note.text.encode())
-            while rest:
-                rest = rest[file.write(rest) :]
-            os.fsync(file.fileno())
-        (folder / f"draft-{note.name}").rename(folder / note.name)
-    except OSError:
-        with contextlib.suppress(OSError):
-            remove_file(state, draft)
-        raise
-    with contextlib.suppress(OSError):
-        sync_folder(folder)
+    replace_file(Path(make_folders(state, _FOLDER), note.name), note.text.encode())
 
 
 def waiting_notes(state: StateFolder) -> list[UserNote]:
