@@ -14,7 +14,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from msgspec import Struct
 from msgspec.structs import fields
 
-from rooda.agents.agent_report import Tokens, Usage
+from rooda.agents.agent_report import SessionFacts, Tokens, Usage
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.registry import KNOWN
 from rooda.config.setting import Setting
@@ -32,7 +32,8 @@ from rooda.loop import (
     work_events,
 )
 from rooda.loop.failure import FailureContext
-from rooda.loop.iteration_events import Segment
+from rooda.loop.iteration_events import EMPTY, LOGGED_AS, IterationEnded
+from rooda.loop.iteration_facts import IterationFacts, Segment
 from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
 from rooda.loop.waits import AgentHold
@@ -94,6 +95,8 @@ def _event(kind: type[Event]) -> str:
     if kind.raised is not None:
         level += f"; {kind.raised[0].name.lower()} if {kind.raised[1]}"
     comments = field_comments(kind)
+    if kind is IterationEnded:
+        comments = {name: about for name, (_, about) in _facts_of_the_end().items()}
     if missing := [name for name in json_fields(kind) if name not in comments]:
         raise ValueError(f"fields of {kind.__name__} without a comment: {', '.join(missing)}")
     return _section(f"`{kind.event_name()}` ({level})", kind, comments)
@@ -118,6 +121,8 @@ def _section(title: str, kind: type[Struct], comments: Mapping[str, str]) -> str
 
 def json_fields(kind: type[Struct]) -> dict[str, Any]:
     """The fields of an event, or of an object inside of one, as JSON has them: name and type."""
+    if kind is IterationEnded:
+        return {name: hint for name, (hint, _) in _facts_of_the_end().items()}
     hints = get_type_hints(kind)
     if kind not in _OWN_JSON:
         unlogged = kind.unlogged if issubclass(kind, Event) else ()
@@ -128,6 +133,24 @@ def json_fields(kind: type[Struct]) -> dict[str, Any]:
     }
 
 
+def _facts_of_the_end() -> dict[str, tuple[Any, str]]:
+    """Return the type and the comment of each field of `iteration_ended`, which has the facts."""
+    found: dict[str, tuple[Any, str]] = {}
+    for kind in (IterationFacts, IterationEnded):
+        hints, comments = get_type_hints(kind), field_comments(kind)
+        for name in kind.__struct_fields__:
+            if name not in (*IterationEnded.unlogged, *SessionFacts.__struct_fields__):
+                hint = type(EMPTY[name]) if name in EMPTY else hints[name]
+                found[LOGGED_AS.get(name, name)] = (hint, comments[name])
+    for name, value in vars(IterationEnded).items():
+        if name in _SHOWN_OTHERWISE:
+            comment = inspect.cleandoc(value.__doc__).removeprefix("Return ").rstrip(".")
+            hint = get_type_hints(value.fget)["return"]
+            found[name] = (hint, comment[0].lower() + comment[1:])
+    return found
+
+
+_SHOWN_OTHERWISE = ("usage", "commit", "commit_holds", "tests_lost")  # by its properties
 # Objects whose JSON has other fields than they have; the test reads real output.
 _OWN_JSON: Mapping[type[Struct], Iterable[str]] = {
     IterationResult: IterationResult(exit_code=None).to_json(output=False),
@@ -153,7 +176,12 @@ OBJECTS: Mapping[str, type[Struct]] = {
 
 
 def field_comments(kind: type[Struct]) -> dict[str, str]:
-    """The comment on the line of each field that has one."""
+    """The comment on the line of each field that has one, inherited ones included."""
+    bases = [base for base in reversed(kind.__mro__) if base.__module__.startswith("rooda.")]
+    return {name: about for base in bases for name, about in _own_comments(base).items()}
+
+
+def _own_comments(kind: type) -> dict[str, str]:
     source = inspect.getsource(kind)
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     comments = {one.start[0]: one.string.lstrip("# ") for one in tokens if one.type == COMMENT}

@@ -312,12 +312,12 @@ def test_fallback_takes_over_and_the_first_agent_comes_back(night: Night) -> Non
     night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
     night.script("helper", "sleep 0.01")
     plan = night.plan(ai_cmd_fallbacks="helper", default_max_iterations="9")
-    agents: list[str] = []
+    agents: list[str | None] = []
 
     def takes_two_hours(stamped: Stamped) -> None:
         if isinstance(stamped.event, IterationEnded):
-            agents.append(stamped.event.agent)
-            if stamped.event.agent == "helper":
+            agents.append(stamped.event.facts.agent)
+            if stamped.event.facts.agent == "helper":
                 night.now += timedelta(hours=2)
 
     night.listeners.append(takes_two_hours)
@@ -667,7 +667,7 @@ def test_fallback_takes_over_in_an_outage_and_the_first_agent_comes_back(night: 
     plan = night.plan(ai_cmd_fallbacks="helper", default_max_iterations="9", max_outage_wait="1m")
     ended = night.run(plan)
     assert (ended.status, night.waits()) == ("success", [])
-    agents = [one.agent for one in night.happened if isinstance(one, IterationEnded)]
+    agents = [one.facts.agent for one in night.happened if isinstance(one, IterationEnded)]
     assert agents == ["claude", "helper", "claude", "helper", "claude"]
     assert [one["number"] for one in night.show()["iterations"]] == [1, 2, 3]
 

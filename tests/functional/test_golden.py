@@ -221,9 +221,9 @@ def test_golden_runs_show_nearly_all_facts() -> None:
             for row in rows:
                 unseen[table] -= {*row, *row["data"]}
     assert unseen == {
-        "runs": {"agents_changed", "pruned", "tasks_left"},
+        "runs": {"agents_changed", "pruned", "tasks_left", "verify_seconds"},
         "iterations": {
             *("changes_unknown", "secrets_left_out", "slept", "tests_lost", "trimmed"),
-            *("unsafe_tree", "unwritable"),
+            *("unsafe_tree", "unwritable", "segments"),
         },
     }

@@ -135,7 +135,7 @@ class Scenario:
         return [event for event in self.events_seen if isinstance(event, kind)]
 
     def failure(self) -> FailureContext:
-        found = self.only(IterationEnded).failure
+        found = self.only(IterationEnded).facts.failure
         assert found is not None
         return found
 
@@ -317,13 +317,14 @@ def test_success_with_a_bad_exit_is_reported(
 ) -> None:
     scenario.run(Agent(end, SUCCESS))
     assert scenario.only(ExitOverridden) == ExitOverridden(1, "SUCCESS", code, name)
-    assert scenario.only(IterationEnded).despite_exit
+    assert scenario.only(IterationEnded).facts.despite_exit
 
 
 def test_failure_events_have_the_counts(scenario: Scenario) -> None:
     scenario.run(BAD, BAD, GOOD, BAD, maximum=4)
-    failed = [event for event in scenario.all(IterationEnded) if event.failure]
-    assert [(e.iteration, e.consecutive_failures, e.threshold) for e in failed] == [
+    facts = [event.facts for event in scenario.all(IterationEnded)]
+    failed = [(one.number, one.failures_after, one.threshold) for one in facts if one.failure]
+    assert failed == [
         (1, 1, 3),
         (2, 2, 3),
         (4, 1, 3),
@@ -451,7 +452,7 @@ def test_truncation_is_reported_per_stream(scenario: Scenario) -> None:
         Agent(stdout=b"x" * 2048, dropped=1000), maximum=1, settings={MAX_OUTPUT_BUFFER: 2048}
     )
     assert scenario.only(OutputTruncated) == OutputTruncated(1, "stdout", 3048, 2048)
-    assert scenario.only(IterationEnded).truncated
+    assert scenario.only(IterationEnded).facts.truncated
 
 
 # -- interrupts --------------------------------------------------------------------------------
@@ -470,7 +471,7 @@ def test_interrupt_ends_the_run(scenario: Scenario) -> None:
     assert (ended.stats.count, ended.stats.maximum, ended.total) == (2, 3.0, 5.0), (
         "but its time does"
     )
-    assert scenario.all(IterationEnded)[-1].iteration == 2
+    assert scenario.all(IterationEnded)[-1].facts.number == 2
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -496,7 +497,7 @@ def test_signal_before_the_first_iteration_starts_no_agent(scenario: Scenario) -
 
 def test_durations_totals_and_statistics(scenario: Scenario) -> None:
     ended = scenario.run(*(Agent(seconds=seconds) for seconds in (45.2, 38.7, 52.1)), maximum=3)
-    durations = [event.duration for event in scenario.all(IterationEnded)]
+    durations = [event.facts.duration for event in scenario.all(IterationEnded)]
     assert durations == pytest.approx([45.2, 38.7, 52.1])
     assert ended.total == pytest.approx(136.0)
     assert ended.stats.count == 3

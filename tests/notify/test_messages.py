@@ -25,7 +25,7 @@ from rooda.summary.model import (
     TestCounts,
 )
 from rooda.tasks.standing import TaskCount
-from support.happenings import ABORTED, BLOCKED, EVIL, FAILURE, SUCCEEDED, WAIT, failed
+from support.happenings import ABORTED, BLOCKED, EVIL, FAILURE, SUCCEEDED, WAIT, failed, with_facts
 from support.tables import each_row
 
 RUN = "20260301-230000-abcdef"
@@ -81,7 +81,7 @@ def test_end_without_a_record_has_what_rooda_knows_itself() -> None:
 
 
 def test_failure_says_which_iteration_why_and_how_to_read_it() -> None:
-    event = replace(
+    event = with_facts(
         failed(4, 20, 5.0, 2, 3, FAILURE), kind=FailureKind.VERIFY, reason="3 tests failed"
     )
     message = failure_message(NAMED, event, 2)
@@ -95,8 +95,8 @@ def test_failure_says_which_iteration_why_and_how_to_read_it() -> None:
 
 
 def test_blocked_says_what_the_agent_says_and_how_to_answer() -> None:
-    event = replace(
-        failed(4, 20, 5.0, 1, 3, BLOCKED), promise_signal="FAILURE", headline="The key is missing"
+    event = with_facts(
+        failed(4, 20, 5.0, 1, 3, BLOCKED), signal="FAILURE", headline="The key is missing"
     )
     message = blocked_message(NAMED, event, 0)
     assert message.title == "rooda: shop: build: the agent is blocked"
@@ -151,7 +151,7 @@ def test_a_line_of_megabytes_is_cut() -> None:
     assert inert("x" * 10_000_000) == "x" * 297 + "..."
     message = failure_message(
         Named("p" * 1000, "build", RUN),
-        replace(failed(1, 2, 5.0, 1, 3, FAILURE), reason="\n" * 10**6 + "y" * 10**6),
+        with_facts(failed(1, 2, 5.0, 1, 3, FAILURE), reason="\n" * 10**6 + "y" * 10**6),
         0,
     )
     assert len(message.title) <= 120

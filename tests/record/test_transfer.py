@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from rooda.record.given_flags import GivenFlags
 from rooda.record.record_reader import RecordReader
@@ -40,10 +41,11 @@ def saved(workspace: Path, row: RunRow, *rows: IterationRow) -> Path:
 
 
 def attempts() -> list[IterationRow]:
-    return [
-        IterationRow("api", 1, 1, "interrupted", AT, AT, headline="half"),
-        IterationRow("api", 1, 2, "completed", AT, AT, headline="all \ud800"),
-    ]
+    first = IterationRow(
+        run="api", number=1, attempt=1, status="interrupted", started_at=AT, ended_at=AT
+    )
+    second = replace(first, attempt=2, status="completed", headline="all \ud800")
+    return [replace(first, headline="half"), second]
 
 
 def document(tmp_path: Path) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from rooda.loop.emitter import Stamped
-from rooda.loop.iteration_events import IterationEnded, IterationStarted
+from rooda.loop.iteration_events import IterationStarted
 from rooda.loop.outcome import Verdict
 from rooda.loop.run_events import RunEnded
 from rooda.loop.state import Status
@@ -14,11 +14,12 @@ from rooda.record.store import Store
 from rooda.report.live import ReportWriter
 from rooda.text.event import Event
 from rooda.workspace.tools import Tools
+from support.happenings import ended
 from support.nights import RUN, START, iteration, night
 from support.states import record_at, state_of
 
 STARTED = IterationStarted("work", 1, None)
-ENDED = IterationEnded(1, None, 1.0, Verdict.CONTINUE, None, False, False, 0, 3, None)  # noqa: FBT003
+ENDED = ended(1, None, 1.0, Verdict.CONTINUE)
 OVER = RunEnded(Status.SUCCESS, StopRule.SIGNAL, "", 0, 1, 0, 3, None, None, None, 1.0, Stats())
 
 

@@ -33,6 +33,7 @@ from rooda.loop.iteration_events import (
     StageEntered,
     StartFailed,
 )
+from rooda.loop.iteration_facts import IterationFacts
 from rooda.loop.notify_events import MessageNotSent
 from rooda.loop.outcome import Verdict
 from rooda.loop.protect_events import ProtectedChanged, ProtectionStarted
@@ -159,16 +160,35 @@ BLOCKED = structs.replace(
 def ended(
     number: int, maximum: int | None, seconds: float, verdict: Verdict, **more: Any
 ) -> IterationEnded:
-    """The event of an ended iteration; the fields that are not given have ordinary values."""
-    usual: dict[str, Any] = {
-        "promise_signal": None,
-        "truncated": False,
-        "despite_exit": False,
-        "consecutive_failures": 0,
-        "threshold": 3,
-        "failure": None,
-    }
-    return IterationEnded(number, maximum, seconds, verdict, **(usual | more))
+    """The event of an ended iteration; the facts that are not given have ordinary values."""
+    facts = IterationFacts(
+        number=number,
+        attempt=1,
+        status="completed",
+        duration=seconds,
+        verdict=verdict,
+        truncated=False,
+        despite_exit=False,
+        incomplete=False,
+        reason="",
+        evidence="",
+        agent="",
+        failures_before=0,
+        failures_after=0,
+        same_failures=0,
+        threshold=3,
+        cleaned_up=(),
+    )
+    state = more.pop("state", None)
+    usage = more.pop("usage", Usage())
+    return IterationEnded(
+        structs.replace(facts, **usage.session, **more), max_iterations=maximum, state=state
+    )
+
+
+def with_facts(event: IterationEnded, **facts: Any) -> IterationEnded:
+    """The same event with other facts."""
+    return structs.replace(event, facts=structs.replace(event.facts, **facts))
 
 
 def completed(
@@ -186,7 +206,7 @@ def done(
     truncated: bool,
     despite_exit: bool,
 ) -> IterationEnded:
-    more = {"promise_signal": word, "truncated": truncated, "despite_exit": despite_exit}
+    more = {"signal": word, "truncated": truncated, "despite_exit": despite_exit}
     return ended(number, maximum, seconds, Verdict.COMPLETE, **more)
 
 
@@ -198,7 +218,7 @@ def failed(
     threshold: int,
     failure: FailureContext,
 ) -> IterationEnded:
-    more = {"consecutive_failures": consecutive, "threshold": threshold, "failure": failure}
+    more = {"failures_after": consecutive, "threshold": threshold, "failure": failure}
     return ended(number, maximum, seconds, Verdict.FAILURE, **more)
 
 

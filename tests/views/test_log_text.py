@@ -462,7 +462,7 @@ def test_each_event_has_a_line_except_output_and_ticks(event: Event) -> None:
     silent = isinstance(event, process.Output | process.Tick | CommandOutput)
     if isinstance(event, IterationEnded):
         # An abort without failure was logged before, as an error.
-        silent = event.verdict is Verdict.ABORT and event.failure is None
+        silent = event.verdict is Verdict.ABORT and event.facts.failure is None
     assert (line is None) == silent
     assert line is None or (line.strip() and not line.endswith("\n"))
 

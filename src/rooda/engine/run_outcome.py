@@ -11,10 +11,10 @@ from rooda.engine.resume import Resumed
 from rooda.iteration.types import IterationStatus
 from rooda.loop.emitter import Stamped
 from rooda.loop.iteration_events import IterationEnded
+from rooda.loop.iteration_facts import IterationFacts
 from rooda.loop.run_events import RunEnded
 from rooda.loop.stops import recorded_reason
 from rooda.loop.waits import AgentHold
-from rooda.record.rows import IterationRow
 from rooda.tasks.standing import TaskCount
 from rooda.text.controls import storable
 from rooda.text.plain_files import replace_file
@@ -78,7 +78,8 @@ class OutcomeKeeper:
         self._attempts: dict[tuple[int, int], LastAttempt] = {}
         self._costs: dict[tuple[int, int], float | None] = {}
         for row in () if resumed is None else resumed.rows:
-            self._add(_recorded(row), row.cost)
+            commit = None if row.commit is None else row.commit.commit
+            self._add(_attempt(row, commit), row.cost)
 
     def __call__(self, stamped: Stamped) -> None:
         """Count an iteration that has ended."""
@@ -87,7 +88,7 @@ class OutcomeKeeper:
             return
         if event.state is not None:
             self._iteration = event.state.iteration
-        self._add(_ended(event), None if event.usage is None else event.usage.cost)
+        self._add(_attempt(event.facts, event.commit), event.facts.cost)
 
     def _add(self, one: LastAttempt, cost: float | None) -> None:
         key = (one.number, one.attempt)
@@ -130,22 +131,9 @@ def _has_run(one: LastAttempt) -> bool:
     return one.status != IterationStatus.SKIPPED and one.kind != FailureKind.NOT_STARTED
 
 
-def _ended(event: IterationEnded) -> LastAttempt:
-    return LastAttempt(
-        event.iteration,
-        event.attempt,
-        str(event.status),
-        event.kind and str(event.kind),
-        event.headline,
-        event.commit,
-        event.reason,
-    )
-
-
-def _recorded(row: IterationRow) -> LastAttempt:
-    commit = None if row.commit is None else row.commit.commit
-    words = (row.headline or "", commit, row.reason or "")
-    return LastAttempt(row.number, row.attempt, row.status, row.kind, *words)
+def _attempt(facts: IterationFacts, commit: str | None) -> LastAttempt:
+    words = (facts.headline or "", commit, facts.reason or "")
+    return LastAttempt(facts.number, facts.attempt, facts.status, facts.kind, *words)
 
 
 def write_outcome(path: Path, outcome: RunOutcome) -> str:

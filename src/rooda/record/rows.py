@@ -21,20 +21,17 @@ from msgspec.structs import fields, replace
 from rooda.agents.agent_report import Tokens
 from rooda.iteration.headline import headline_of
 from rooda.iteration.iteration_history import HistorySummary
-from rooda.iteration.types import IterationResult
 from rooda.loop.agent_events import AgentChanged
-from rooda.loop.failure import FailureContext
-from rooda.loop.iteration_events import Segment
+from rooda.loop.iteration_facts import IterationFacts
 from rooda.loop.protect_events import ProtectedChanged
 from rooda.loop.publish_events import PublishEnded
 from rooda.loop.run_events import HistoryPruned, TasksLeft
 from rooda.loop.state import SavedState
 from rooda.loop.tree_events import UnsafeTree
-from rooda.loop.verify_events import CleanCheckEnded, TestsLost
+from rooda.loop.verify_events import CleanCheckEnded
 from rooda.loop.work_events import (
     BaselineEnded,
     CommitFailed,
-    Committed,
     HookEnded,
     Pushed,
     PushFailed,
@@ -49,7 +46,6 @@ from rooda.text.controls import one_line
 from rooda.workspace.lock import is_locked_by
 from rooda.workspace.lock_note import ProcessIdentity
 from rooda.workspace.state_folder import StateFolder, is_run
-from rooda.workspace.tree_changes import LineCounts
 
 RUNNING, INTERRUPTED = "running", "interrupted"
 UNFINISHED = ("pending", "pre_hooks", "executing", "post_hooks")
@@ -195,47 +191,31 @@ class RunRow(Struct, frozen=True, omit_defaults=True):
         return KILLED if is_killed else self.reason
 
 
-class IterationRow(Struct, frozen=True, omit_defaults=True):
-    """One attempt at one iteration of a run. What is unknown is None."""
+class IterationRow(IterationFacts, frozen=True, kw_only=True, omit_defaults=True):
+    """The facts about one attempt at an iteration, with what only the record knows.
 
-    # Columns.
+    Of an iteration that has not ended, the record has the facts that came with events.
+    """
+
+    # Columns, besides `number`, `attempt` and `status`.
     run: str
-    number: int  # from 1
-    attempt: int  # from 1
-    status: str
     started_at: str
     ended_at: str | None
-    # JSON.
+    # JSON, besides the facts.
     metadata: dict[str, str] | None = None  # `error`, if the iteration did not complete
-    result: IterationResult | None = None
-    verdict: str | None = None
-    signal: str | None = None  # that the agent gave, as the user's settings word it
-    kind: str | None = None  # of failure
-    reason: str | None = None
-    evidence: str | None = None  # the line or exit that decided
-    headline: str | None = None  # what the agent says that it did, on one line
-    segments: tuple[Segment, ...] = ()  # how it spent its time
+    adapter: str | None = None  # that reads the output of the agent
+    prompt_size: int | None = None  # bytes
+    told: tuple[str, ...] = ()  # notes of the user (`rooda tell`) in the prompt: their beginnings
     slept: tuple[Slept, ...] = ()  # when the machine was suspended
-    commits: int | None = None  # that the agent made
-    lines: LineCounts | None = None  # how many files and lines changed
-    truncated: bool | None = None  # the agent printed more than fits into memory
-    despite_exit: bool | None = None  # the signal overrode a bad exit
-    cleaned_up: tuple[NamedProcess, ...] | None = None  # processes that rooda stopped
     left_behind: tuple[NamedProcess, ...] | None = None
-    returned_to: int | None = None  # the earlier iteration with the same work tree
-    failures_before: int | None = None  # in a row
-    failures_after: int | None = None
-    threshold: int | None = None
-    snapshot: SnapshotTaken | None = None
     changes_unknown: str | None = None  # why rooda could not compare the work trees
+    unwritable: str | None = None  # why the state folder could not be written
+    earlier_attempts: tuple[EarlierAttempt, ...] | None = None
+    # Events: the recorder keeps each event of such a type, or a list of them.
+    snapshot: SnapshotTaken | None = None
     verify: VerifyEnded | None = None
-    tests_lost: TestsLost | None = None  # since the last verify
     clean_check: CleanCheckEnded | None = None  # the check in a clean copy of the work
-    successes: int | None = None  # iterations in a row with SUCCESS, if the run asks for several
-    confirm: int | None = None  # how many it asks for
-    tasks: TaskCount | None = None  # of the task file, after the agent
     hooks: tuple[HookEnded, ...] = ()
-    commit: Committed | None = None
     commit_failed: CommitFailed | None = None
     protected: tuple[ProtectedChanged, ...] = ()  # protected files that changed
     secrets_left_out: SecretsLeftOut | None = None  # new files that rooda did not commit
@@ -244,22 +224,6 @@ class IterationRow(Struct, frozen=True, omit_defaults=True):
     push_failed: PushFailed | None = None
     publish: PublishEnded | None = None  # the user's command that publishes the work
     trimmed: tuple[TranscriptTrimmed, ...] | None = None
-    unwritable: str | None = None  # why the state folder could not be written
-    prompt_size: int | None = None  # bytes
-    told: tuple[str, ...] = ()  # notes of the user (`rooda tell`) in the prompt: their beginnings
-    duration: float | None = None  # seconds
-    failure: FailureContext | None = None
-    earlier_attempts: tuple[EarlierAttempt, ...] | None = None
-    agent: str | None = None
-    adapter: str | None = None  # that reads the output of the agent
-    incomplete: bool | None = None  # the output ends without the agent's result
-    same_failures: int | None = None  # in a row
-    model: str | None = None
-    session_id: str | None = None
-    turns: int | None = None
-    messages: int | None = None
-    tokens: Tokens | None = None
-    cost: float | None = None
     # Not stored: the fields whose stored values make no sense, and what is wrong with them.
     unreadable: Mapping[str, str] = field(default_factory=dict)
 
