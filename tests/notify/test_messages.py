@@ -26,26 +26,26 @@ from rooda.summary.model import (
 )
 from rooda.tasks.standing import TaskCount
 from support.happenings import ABORTED, BLOCKED, EVIL, FAILURE, SUCCEEDED, WAIT, failed, with_facts
+from support.nights import iteration, night
 from support.tables import each_row
 
 RUN = "20260301-230000-abcdef"
 NAMED = Named("shop", "build", RUN, f"rooda resume {RUN}")
 ONE = IterationSummary(
-    number=3,
-    attempt=1,
-    status="completed",
-    is_good=True,
+    row=iteration(3, headline="Implemented the basket"),
     started_at="2026-03-01T23:00:00+00:00",
-    headline="Implemented the basket",
+    cost=12.5,
 )
 SUMMARY = RunSummary(
-    run=RUN,
-    procedure="build",
-    project="shop",
-    status="success",
-    exit_code=0,
+    row=night(
+        run=RUN,
+        procedure="build",
+        workspace="/home/ada/shop",
+        status="success",
+        exit_code=0,
+        started_at="2026-03-01T23:00:00+00:00",
+    ),
     rule_text="The agent signaled SUCCESS in iteration 3 of at most 20.",
-    started_at="2026-03-01T23:00:00+00:00",
     seconds=27540.0,
     good=1,
     iterations=(ONE,),
@@ -160,7 +160,8 @@ def test_a_line_of_megabytes_is_cut() -> None:
 
 def test_success_with_open_tasks_is_a_warning() -> None:
     tasks, left = TaskCount(14, 20), TasksLeft((EVIL, "@all http://x", "C", "D"), (), "PLAN.md")
-    run = replace(SUMMARY, rule="signal", tasks=tasks, tasks_left=left)
+    row = replace(SUMMARY.row, rule="signal", tasks=tasks, tasks_left=left)
+    run = replace(SUMMARY, row=row)
     message = end_message(NAMED, replace(SUCCEEDED, tasks=tasks), run)
     assert message.title == "rooda: shop: build: ended as success, 14 of 20 tasks"
     assert message.kind == "warning"
@@ -175,7 +176,7 @@ def test_success_with_open_tasks_is_a_warning() -> None:
 
 def test_success_with_all_tasks_done_is_a_success() -> None:
     tasks = TaskCount(20, 20)
-    run = replace(SUMMARY, rule="signal", tasks=tasks)
+    run = replace(SUMMARY, row=replace(SUMMARY.row, rule="signal", tasks=tasks))
     message = end_message(NAMED, replace(SUCCEEDED, tasks=tasks), run)
     assert (message.title, message.kind) == ("rooda: shop: build: ended as success", "success")
     assert "Tasks: 20 of 20 tasks" in message.body.splitlines()
