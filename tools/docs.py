@@ -34,6 +34,8 @@ from rooda.loop import (
 from rooda.loop.failure import FailureContext
 from rooda.loop.iteration_events import EMPTY, LOGGED_AS, IterationEnded
 from rooda.loop.iteration_facts import IterationFacts, Segment
+from rooda.loop.run_events import NO_USAGE, RunEnded
+from rooda.loop.run_facts import RunFacts
 from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
 from rooda.loop.waits import AgentHold
@@ -95,8 +97,8 @@ def _event(kind: type[Event]) -> str:
     if kind.raised is not None:
         level += f"; {kind.raised[0].name.lower()} if {kind.raised[1]}"
     comments = field_comments(kind)
-    if kind is IterationEnded:
-        comments = {name: about for name, (_, about) in _facts_of_the_end().items()}
+    if kind in _CARRIERS:
+        comments = {name: about for name, (_, about) in _with_facts(kind).items()}
     if missing := [name for name in json_fields(kind) if name not in comments]:
         raise ValueError(f"fields of {kind.__name__} without a comment: {', '.join(missing)}")
     return _section(f"`{kind.event_name()}` ({level})", kind, comments)
@@ -121,8 +123,8 @@ def _section(title: str, kind: type[Struct], comments: Mapping[str, str]) -> str
 
 def json_fields(kind: type[Struct]) -> dict[str, Any]:
     """The fields of an event, or of an object inside of one, as JSON has them: name and type."""
-    if kind is IterationEnded:
-        return {name: hint for name, (hint, _) in _facts_of_the_end().items()}
+    if issubclass(kind, Event) and kind in _CARRIERS:
+        return {name: hint for name, (hint, _) in _with_facts(kind).items()}
     hints = get_type_hints(kind)
     if kind not in _OWN_JSON:
         unlogged = kind.unlogged if issubclass(kind, Event) else ()
@@ -133,24 +135,33 @@ def json_fields(kind: type[Struct]) -> dict[str, Any]:
     }
 
 
-def _facts_of_the_end() -> dict[str, tuple[Any, str]]:
-    """Return the type and the comment of each field of `iteration_ended`, which has the facts."""
+def _with_facts(end: type[Event]) -> dict[str, tuple[Any, str]]:
+    """Return the type and the comment of each field of an event that carries facts."""
+    facts, called, empty = _CARRIERS[end]
+    left_out = set(end.unlogged)
+    if issubclass(facts, SessionFacts):  # they are in one object
+        left_out.update(SessionFacts.__struct_fields__)
     found: dict[str, tuple[Any, str]] = {}
-    for kind in (IterationFacts, IterationEnded):
-        hints, comments = get_type_hints(kind), field_comments(kind)
+    for kind in (facts, end):
+        hints, comments = get_type_hints(kind) | _TYPES, field_comments(kind)
         for name in kind.__struct_fields__:
-            if name not in (*IterationEnded.unlogged, *SessionFacts.__struct_fields__):
-                hint = type(EMPTY[name]) if name in EMPTY else hints[name]
-                found[LOGGED_AS.get(name, name)] = (hint, comments[name])
-    for name, value in vars(IterationEnded).items():
+            hint = type(empty[name]) if name in empty else hints[name]
+            found[called.get(name, name)] = (hint, comments[name])
+    for name, value in vars(end).items():
         if name in _SHOWN_OTHERWISE:
-            comment = inspect.cleandoc(value.__doc__).removeprefix("Return ").rstrip(".")
+            about = inspect.cleandoc(value.__doc__).removeprefix("Return ").rstrip(".")
             hint = get_type_hints(value.fget)["return"]
-            found[name] = (hint, comment[0].lower() + comment[1:])
-    return found
+            found[name] = (hint, about[0].lower() + about[1:])
+    return {name: one for name, one in found.items() if name not in left_out}
 
 
-_SHOWN_OTHERWISE = ("usage", "commit", "commit_holds", "tests_lost")  # by its properties
+# The events that carry facts: the facts, other names in logs, and what logs have for null.
+_CARRIERS: Mapping[type, tuple[type[Struct], Mapping[str, str], Mapping[str, object]]] = {
+    IterationEnded: (IterationFacts, LOGGED_AS, EMPTY),
+    RunEnded: (RunFacts, {}, NO_USAGE),
+}
+_TYPES = {"stats": Stats}  # of what is an object without a type of its own
+_SHOWN_OTHERWISE = ("usage", "commit", "commit_holds", "tests_lost")  # by properties
 # Objects whose JSON has other fields than they have; the test reads real output.
 _OWN_JSON: Mapping[type[Struct], Iterable[str]] = {
     IterationResult: IterationResult(exit_code=None).to_json(output=False),

@@ -248,7 +248,7 @@ def test_show_names_the_keys_that_it_cannot_read(
     words = r"Unreadable +reason, cleaned_up, snapshot, verify, hooks \(something changed"
     assert re.search(words, rooda("show", "1").out)
     assert "Exit code" in rooda("show", "1").out
-    words = r"Unreadable +reason, summary, rule, hooks, settings \(something changed"
+    words = r"Unreadable +rule, reason, summary, settings, hooks \(something changed"
     assert re.search(words, rooda("show").out)
 
 

@@ -74,7 +74,7 @@ def test_end_has_outcome_reason_numbers_and_the_next_command() -> None:
 
 
 def test_end_without_a_record_has_what_rooda_knows_itself() -> None:
-    message = end_message(NAMED, replace(ABORTED, reason="disk full"), None)
+    message = end_message(NAMED, with_facts(ABORTED, reason="disk full"), None)
     assert message.title == "rooda: shop: build: ended as aborted"
     assert message.kind == "failure"
     assert message.body.splitlines()[0].startswith("ERROR: Aborting: disk full (3 iterations")
@@ -162,7 +162,7 @@ def test_success_with_open_tasks_is_a_warning() -> None:
     tasks, left = TaskCount(14, 20), TasksLeft((EVIL, "@all http://x", "C", "D"), (), "PLAN.md")
     row = replace(SUMMARY.row, rule="signal", tasks=tasks, tasks_left=left)
     run = replace(SUMMARY, row=row)
-    message = end_message(NAMED, replace(SUCCEEDED, tasks=tasks), run)
+    message = end_message(NAMED, with_facts(SUCCEEDED, tasks=tasks), run)
     assert message.title == "rooda: shop: build: ended as success, 14 of 20 tasks"
     assert message.kind == "warning"
     lines = message.body.splitlines()
@@ -171,12 +171,12 @@ def test_success_with_open_tasks_is_a_warning() -> None:
     assert line.endswith("\uff20all http:/ /x, C, 3 more")
     assert line == inert(line)
     assert "Agent says: Implemented the basket" in lines
-    assert end_message(NAMED, replace(SUCCEEDED, tasks=tasks), None).kind == "warning"
+    assert end_message(NAMED, with_facts(SUCCEEDED, tasks=tasks), None).kind == "warning"
 
 
 def test_success_with_all_tasks_done_is_a_success() -> None:
     tasks = TaskCount(20, 20)
     run = replace(SUMMARY, row=replace(SUMMARY.row, rule="signal", tasks=tasks))
-    message = end_message(NAMED, replace(SUCCEEDED, tasks=tasks), run)
+    message = end_message(NAMED, with_facts(SUCCEEDED, tasks=tasks), run)
     assert (message.title, message.kind) == ("rooda: shop: build: ended as success", "success")
     assert "Tasks: 20 of 20 tasks" in message.body.splitlines()

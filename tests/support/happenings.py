@@ -1,7 +1,7 @@
 """Sample events for the tests of the views."""
 
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import structs
 
@@ -56,9 +56,9 @@ from rooda.loop.run_events import (
     TasksLeft,
     Unlocked,
 )
-from rooda.loop.state import State, Status
+from rooda.loop.run_facts import RunFacts
+from rooda.loop.state import State
 from rooda.loop.stats import Stats
-from rooda.loop.stops import StopRule
 from rooda.loop.tree_events import HardLinksFound, UnsafeTree
 from rooda.loop.verify_events import CleanCheckEnded, DoneCheckEnded, TestsLost, VerifyRetried
 from rooda.loop.waits import WaitKind
@@ -117,11 +117,24 @@ def written(
     return "".join(pieces)
 
 
+Ended = TypeVar("Ended", IterationEnded, RunEnded)
+
+
 def stats(*durations: float) -> Stats:
     found = Stats()
     for seconds in durations:
         found = found.add(seconds)
     return found
+
+
+def stat(ended: RunEnded, name: str) -> float | None:
+    """One of the statistics of a run that has ended."""
+    return (ended.facts.stats or {})[name]
+
+
+def timing(*durations: float) -> dict[str, float | None]:
+    """What a run tells of these durations."""
+    return stats(*durations).summary()
 
 
 FAILURE = FailureContext(
@@ -186,9 +199,12 @@ def ended(
     )
 
 
-def with_facts(event: IterationEnded, **facts: Any) -> IterationEnded:
-    """The same event with other facts."""
-    return structs.replace(event, facts=structs.replace(event.facts, **facts))
+def with_facts(event: Ended, **more: Any) -> Ended:
+    """The same event with other facts, or other fields."""
+    names = event.facts.__struct_fields__
+    facts = {name: value for name, value in more.items() if name in names}
+    others = {name: value for name, value in more.items() if name not in names}
+    return structs.replace(event, facts=structs.replace(event.facts, **facts), **others)
 
 
 def completed(
@@ -235,31 +251,30 @@ RESUMED = RunResumed(
     replaced=("--max-iterations", "8"),
 )
 ENDED = RunEnded(
-    status=Status.MAX_ITERS,
-    rule=StopRule.MAX_ITERATIONS,
-    reason="",
-    exit_code=2,
-    iterations=3,
-    consecutive_failures=0,
-    threshold=3,
-    max_iterations=3,
-    promise_signal=None,
-    signal=None,
-    total=136.0,
-    stats=stats(45.2, 38.7, 52.1),
+    RunFacts(
+        status="max-iters",
+        rule="max-iterations",
+        exit_code=2,
+        iterations=3,
+        consecutive_failures=0,
+        threshold=3,
+        max_iterations=3,
+        total=136.0,
+        stats=timing(45.2, 38.7, 52.1),
+    )
 )
-SUCCEEDED = structs.replace(
-    ENDED, status=Status.SUCCESS, rule=StopRule.SIGNAL, exit_code=0, promise_signal="SUCCESS"
+SUCCEEDED = with_facts(
+    ENDED, status="success", rule="signal", exit_code=0, promise_signal="SUCCESS"
 )
-ABORTED = structs.replace(
+ABORTED = with_facts(
     ENDED,
-    status=Status.ABORTED,
-    rule=StopRule.FAILURE_THRESHOLD,
+    status="aborted",
+    rule="failure-threshold",
     exit_code=1,
     consecutive_failures=3,
 )
-INTERRUPTED = structs.replace(
-    ENDED, status=Status.INTERRUPTED, rule=StopRule.INTERRUPTED, exit_code=130, signal="SIGINT"
+INTERRUPTED = with_facts(
+    ENDED, status="interrupted", rule="interrupted", exit_code=130, signal="SIGINT"
 )
 WARNING = ProblemFound(
     Severity.WARNING, "Config validation failed", "mind the gap", "Step over it", "", None, ""
@@ -403,7 +418,7 @@ SAMPLES: tuple[Event, ...] = (
     StillWaiting(2, WaitKind.LIMIT, 7200.0),
     WaitEnded(2, WaitKind.LIMIT, 14400.0),
     process.ProcessCalledOff("max_cost", "$1.20 spent, $1.00 were left (max_cost)"),
-    structs.replace(ENDED, tokens=123456, cost=1.25),
+    with_facts(ENDED, tokens=123456, cost=1.25),
     SnapshotTaken(1, TREE, COMMIT, COMMIT, ("huge.bin",)),
     SnapshotTaken(0, TREE, None, None),
     FilesLeftOut(1, ("huge.bin",)),
@@ -472,7 +487,7 @@ SAMPLES: tuple[Event, ...] = (
     StopRequested(),
     TasksLeft(("Parse dates",), ("Ask the weather service",)),
     TasksLeft(("Parse dates",), (), "PLAN.md"),
-    structs.replace(SUCCEEDED, tasks=TaskCount(14, 20, 1)),
+    with_facts(SUCCEEDED, tasks=TaskCount(14, 20, 1)),
     StateUnwritable(1, "No space left on device"),
     EarlierRunCleared("20260301-230000-abcdef", (NAMED,), ()),
     Unlocked("/srv/project", "No locks available"),
@@ -480,7 +495,7 @@ SAMPLES: tuple[Event, ...] = (
     ENDED,
     SUCCEEDED,
     ABORTED,
-    structs.replace(ABORTED, reason="agent: Permission denied", stats=stats(), iterations=0),
+    with_facts(ABORTED, reason="agent: Permission denied", stats=timing(), iterations=0),
     INTERRUPTED,
     process.ProcessStarted(12345),
     process.Output("stdout", b"hello\n"),
@@ -522,11 +537,11 @@ EVIL_EVENTS: tuple[Event, ...] = (
     ListenerFailed(EVIL, EVIL),
     StartFailed(1, EVIL, EVIL, EVIL),
     failed(1, 3, 5.0, 1, 3, _EVIL_FAILURE),
-    structs.replace(ABORTED, reason=EVIL),
+    with_facts(ABORTED, reason=EVIL),
     RunStarted(EVIL, 3, EVIL, EVIL, EVIL, 2),
     RunResumed(EVIL, 2, recorded=True, flags=(EVIL,), given=(EVIL,), replaced=(EVIL,), folder=EVIL),
     RunResumed(EVIL, 2, recorded=False, flags=(), given=(EVIL,), replaced=()),
-    structs.replace(ABORTED, resume=EVIL),
+    with_facts(ABORTED, resume=EVIL),
     ended(
         *(1, 3, 5.0, Verdict.FAILURE),
         failure=structs.replace(_EVIL_FAILURE, evidence=EVIL, reason=EVIL),

@@ -134,7 +134,7 @@ def start_run(
             emitter(taken_up.told(resumed.state))
         if switched is not None:
             emitter(switched)
-        keeper = OutcomeKeeper(lock.run, plan.procedure, limits_of(plan).max_iterations, resumed)
+        keeper = OutcomeKeeper(lock.run, plan.procedure, resumed)
         emitter.add(keeper)
         emitter.add(lock.note_agent)
         awake.listen(emitter)
@@ -169,7 +169,7 @@ def start_run(
         with noted_for_resume(files, plan, lock.run):
             ended = run_loop(plan, services, resumed.state if resumed else None)
         return RunResult(
-            ended.exit_code, masker.tree(keeper.outcome(ended)), tuple(emitter.failures)
+            ended.facts.exit_code or 0, masker.tree(keeper.outcome(ended)), tuple(emitter.failures)
         )
 
 

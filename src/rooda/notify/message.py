@@ -67,7 +67,7 @@ def end_message(named: Named, ended: RunEnded, run: RunSummary | None) -> Messag
     """Return the message about the end of a run. `run` is None if the record can't be read."""
     kind = _KINDS.get(ended.tone or Color.WARNING, "warning")
     is_doubtful = run is not None and run.is_doubtful
-    tasks = f", {ended.tasks.words}" if is_doubtful and ended.tasks else ""
+    tasks = f", {ended.facts.tasks.words}" if is_doubtful and ended.facts.tasks else ""
     title = named.title(f"ended as {ended.status}{tasks}")
     if run is None:
         return Message(title, _text(ended.as_text().split("\n")), kind)

@@ -202,20 +202,9 @@ class Recorder:
     def _end_run(self, event: RunEnded, at: str) -> None:
         self._run = replace(
             self._run,
-            status=str(event.status),
             ended_at=at,
             reason=_reason(event, self._last_reason),
-            rule=str(event.rule),
-            exit_code=event.exit_code,
-            signal=event.signal,
-            total=event.total,
-            iterations=event.iterations,
-            consecutive_failures=event.consecutive_failures,
-            threshold=event.threshold,
-            stats=event.stats.summary(),
-            tokens=event.tokens or None,
-            cost=event.cost or None,
-            tasks=event.tasks,
+            **asdict(event.facts),
         )
         self._store.save(run=self._run)
 

@@ -26,6 +26,7 @@ from rooda.loop.iteration_facts import IterationFacts
 from rooda.loop.protect_events import ProtectedChanged
 from rooda.loop.publish_events import PublishEnded
 from rooda.loop.run_events import HistoryPruned, TasksLeft
+from rooda.loop.run_facts import RunFacts
 from rooda.loop.state import SavedState
 from rooda.loop.tree_events import UnsafeTree
 from rooda.loop.verify_events import CleanCheckEnded
@@ -41,7 +42,6 @@ from rooda.loop.work_events import (
 )
 from rooda.process.events import NamedProcess, TranscriptTrimmed
 from rooda.record.given_flags import GivenFlags
-from rooda.tasks.standing import TaskCount
 from rooda.text.controls import one_line
 from rooda.workspace.lock import is_locked_by
 from rooda.workspace.lock_note import ProcessIdentity
@@ -130,13 +130,16 @@ class RecordedRepository(Struct, frozen=True):
     head: str = ""  # the commit of HEAD; empty before the first one
 
 
-class RunRow(Struct, frozen=True, omit_defaults=True):
-    """One run. What is unknown is None. Times are ISO 8601 with an offset."""
+class RunRow(RunFacts, frozen=True, kw_only=True, omit_defaults=True):
+    """The facts about one run, with what only the record knows. Times are ISO 8601 with an offset.
 
-    # Columns.
+    The status of a run at work is `running`. Of a run that has not ended, the record has the facts
+    that came with events.
+    """
+
+    # Columns, besides `status`.
     run: str  # the name, which is also the name of its folder
     procedure: str
-    status: str  # running, success, max-iters, aborted, interrupted
     started_at: str
     ended_at: str | None
     pid: int  # pid, start time, host and boot together identify the process
@@ -144,36 +147,25 @@ class RunRow(Struct, frozen=True, omit_defaults=True):
     host: str
     boot: str
     workspace: str
-    # JSON.
+    # JSON, besides the facts.
     pid_namespace: str | None = None
     reason: str | None = None  # why the run ended, in words
-    exit_code: int | None = None
     summary: HistorySummary | None = None
-    rule: str | None = None  # the stop rule that ended the run
     command: str | None = None  # of the agent
-    max_iterations: int | None = None
-    signal: str | None = None  # the signal to rooda that ended the run
-    stats: dict[str, float | None] | None = None  # of the iterations' durations
-    total: float | None = None  # seconds
-    tokens: int | None = None
-    cost: float | None = None
     verify_seconds: float | None = None  # of all checks together, that before the run included
-    hooks: tuple[HookEnded, ...] = ()  # that ran outside of an iteration
-    baseline: BaselineEnded | None = None  # the check before the first iteration
     waits: tuple[RecordedWait, ...] | None = None
-    agents_changed: tuple[AgentChanged, ...] | None = None
     settings: tuple[RecordedSetting, ...] | None = None
     schema_version: int | None = None
-    iterations: int | None = None  # how many were counted at the end
-    consecutive_failures: int | None = None
-    threshold: int | None = None  # of consecutive failures
-    snapshot: SnapshotTaken | None = None  # of the work tree before the first iteration
-    pruned: tuple[HistoryPruned, ...] | None = None  # older runs that its start deleted
-    tasks: TaskCount | None = None  # of the task file: at the start, then after each iteration
-    tasks_left: TasksLeft | None = None  # tasks of the plan that are not finished at the end
     state: SavedState | None = None  # where a resumed run continues
     repository: RecordedRepository | None = None  # earlier versions wrote none
     given: GivenFlags | UnsetType = UNSET  # the command line; private. Version 0.1 wrote none
+    # Events outside of iterations: the recorder keeps each event of such a type.
+    hooks: tuple[HookEnded, ...] = ()
+    baseline: BaselineEnded | None = None  # the check before the first iteration
+    agents_changed: tuple[AgentChanged, ...] | None = None
+    snapshot: SnapshotTaken | None = None  # of the work tree before the first iteration
+    pruned: tuple[HistoryPruned, ...] | None = None  # older runs that its start deleted
+    tasks_left: TasksLeft | None = None  # tasks of the plan that are not finished at the end
     # Not stored: the fields whose stored values make no sense, and what is wrong with them.
     unreadable: Mapping[str, str] = field(default_factory=dict)
 

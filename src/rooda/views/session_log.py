@@ -104,16 +104,16 @@ class SessionLog(Struct):
             total,
             good,
             total - good,
-            event.total,
+            event.facts.total or 0.0,
             self._why(event),
-            event.exit_code,
+            event.facts.exit_code or 0,
             self.notes,
         )
         self._line(summary.rstrip("\n"))
 
     def _why(self, event: RunEnded) -> str:
         if event.rule is StopRule.FAILURE_THRESHOLD and self._last_reason:
-            failures = count(event.consecutive_failures, "failure")
+            failures = count(event.facts.consecutive_failures or 0, "failure")
             return f"{failures} in a row, the last one: {self._last_reason}"
         return event.reason or event.rule.row.logged or str(event.status)
 

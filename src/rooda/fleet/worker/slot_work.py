@@ -283,7 +283,9 @@ class SlotWork:
 
     def _give_up(self, run: Run, record: Record, state: RunState, reason: str) -> Next:
         result = json.encode(
-            self._result(run, RunOutcome(run.run, "", iteration=record.iteration), state, reason)
+            self._result(
+                run, RunOutcome(run=run.run, status="", iteration=record.iteration), state, reason
+            )
         )
         publish = partial(
             self._slot.remote.publish,
