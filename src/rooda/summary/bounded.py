@@ -15,6 +15,7 @@ from rooda.record.rows import IterationRow, RunRow
 _LONGEST = 2000  # characters of a text
 _LONGEST_OUTPUT = 4000  # of the end of an output
 _MOST = 100  # values of a list
+_SMALL = frozenset({int, float, bool, type(None)})
 
 _T = TypeVar("_T")
 
@@ -60,14 +61,18 @@ def _within_bounds(row: _T) -> _T:
 def _bounded(value: object, name: str = "") -> object:
     if isinstance(value, str):
         return value[-_LONGEST_OUTPUT:] if name == "output" else value[:_LONGEST]
-    if isinstance(value, Struct):
-        pairs = [(field, getattr(value, field)) for field in value.__struct_fields__]
-        cut = {field: new for field, old in pairs if (new := _bounded(old, field)) is not old}
-        return replace(value, **cut) if cut else value
     if isinstance(value, tuple):
         found = tuple(_bounded(one) for one in value[:_MOST])
-        is_same = len(found) == len(value) and all(
-            new is old for new, old in zip(found, value, strict=True)
-        )
-        return value if is_same else found
-    return value
+        return value if found == value else found
+    return _bounded_struct(value) if isinstance(value, Struct) else value
+
+
+def _bounded_struct(value: Struct) -> Struct:
+    cut = {}
+    for name in value.__struct_fields__:
+        old = getattr(value, name)
+        if type(old) in _SMALL or (type(old) is str and len(old) <= _LONGEST):
+            continue  # most fields of most rows: a report has thousands of rows
+        if (new := _bounded(old, name)) is not old:
+            cut[name] = new
+    return replace(value, **cut) if cut else value
