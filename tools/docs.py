@@ -14,7 +14,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from msgspec import Struct
 from msgspec.structs import fields
 
-from rooda.agents.agent_report import Tokens, Usage
+from rooda.agents.agent_report import SessionFacts, Tokens, Usage
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.registry import KNOWN
 from rooda.config.setting import Setting
@@ -32,7 +32,10 @@ from rooda.loop import (
     work_events,
 )
 from rooda.loop.failure import FailureContext
-from rooda.loop.iteration_events import Segment
+from rooda.loop.iteration_events import EMPTY, LOGGED_AS, IterationEnded
+from rooda.loop.iteration_facts import IterationFacts, Segment
+from rooda.loop.run_events import NO_USAGE, RunEnded
+from rooda.loop.run_facts import RunFacts
 from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
 from rooda.loop.waits import AgentHold
@@ -94,6 +97,8 @@ def _event(kind: type[Event]) -> str:
     if kind.raised is not None:
         level += f"; {kind.raised[0].name.lower()} if {kind.raised[1]}"
     comments = field_comments(kind)
+    if kind in _CARRIERS:
+        comments = {name: about for name, (_, about) in _with_facts(kind).items()}
     if missing := [name for name in json_fields(kind) if name not in comments]:
         raise ValueError(f"fields of {kind.__name__} without a comment: {', '.join(missing)}")
     return _section(f"`{kind.event_name()}` ({level})", kind, comments)
@@ -118,6 +123,8 @@ def _section(title: str, kind: type[Struct], comments: Mapping[str, str]) -> str
 
 def json_fields(kind: type[Struct]) -> dict[str, Any]:
     """The fields of an event, or of an object inside of one, as JSON has them: name and type."""
+    if issubclass(kind, Event) and kind in _CARRIERS:
+        return {name: hint for name, (hint, _) in _with_facts(kind).items()}
     hints = get_type_hints(kind)
     if kind not in _OWN_JSON:
         unlogged = kind.unlogged if issubclass(kind, Event) else ()
@@ -128,6 +135,33 @@ def json_fields(kind: type[Struct]) -> dict[str, Any]:
     }
 
 
+def _with_facts(end: type[Event]) -> dict[str, tuple[Any, str]]:
+    """Return the type and the comment of each field of an event that carries facts."""
+    facts, called, empty = _CARRIERS[end]
+    left_out = set(end.unlogged)
+    if issubclass(facts, SessionFacts):  # they are in one object
+        left_out.update(SessionFacts.__struct_fields__)
+    found: dict[str, tuple[Any, str]] = {}
+    for kind in (facts, end):
+        hints, comments = get_type_hints(kind) | _TYPES, field_comments(kind)
+        for name in kind.__struct_fields__:
+            hint = type(empty[name]) if name in empty else hints[name]
+            found[called.get(name, name)] = (hint, comments[name])
+    for name, value in vars(end).items():
+        if name in _SHOWN_OTHERWISE:
+            about = inspect.cleandoc(value.__doc__).removeprefix("Return ").rstrip(".")
+            hint = get_type_hints(value.fget)["return"]
+            found[name] = (hint, about[0].lower() + about[1:])
+    return {name: one for name, one in found.items() if name not in left_out}
+
+
+# The events that carry facts: the facts, other names in logs, and what logs have for null.
+_CARRIERS: Mapping[type, tuple[type[Struct], Mapping[str, str], Mapping[str, object]]] = {
+    IterationEnded: (IterationFacts, LOGGED_AS, EMPTY),
+    RunEnded: (RunFacts, {}, NO_USAGE),
+}
+_TYPES = {"stats": Stats}  # of what is an object without a type of its own
+_SHOWN_OTHERWISE = ("usage", "commit", "commit_holds", "tests_lost")  # by properties
 # Objects whose JSON has other fields than they have; the test reads real output.
 _OWN_JSON: Mapping[type[Struct], Iterable[str]] = {
     IterationResult: IterationResult(exit_code=None).to_json(output=False),
@@ -153,7 +187,12 @@ OBJECTS: Mapping[str, type[Struct]] = {
 
 
 def field_comments(kind: type[Struct]) -> dict[str, str]:
-    """The comment on the line of each field that has one."""
+    """The comment on the line of each field that has one, inherited ones included."""
+    bases = [base for base in reversed(kind.__mro__) if base.__module__.startswith("rooda.")]
+    return {name: about for base in bases for name, about in _own_comments(base).items()}
+
+
+def _own_comments(kind: type) -> dict[str, str]:
     source = inspect.getsource(kind)
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     comments = {one.start[0]: one.string.lstrip("# ") for one in tokens if one.type == COMMENT}

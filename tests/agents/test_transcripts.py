@@ -79,7 +79,7 @@ def test_transcript_has_its_outcome_and_usage_for_every_split(
 ) -> None:
     for pieces in _cuts(one):
         ended = play(folder, one.command, pieces, one.end).iteration
-        assert Outcome(ended.verdict, ended.kind, ended.promise_signal) == outcome_of(one)
+        assert Outcome(ended.verdict, ended.kind, ended.facts.signal) == outcome_of(one)
         if one.name not in UNCOUNTED:
             assert _numbers(ended.usage) == numbers_of(one)
         assert (ended.usage is not None and ended.usage.session_id is not None) is has_session(one)
@@ -104,7 +104,7 @@ def _numbers(usage: Usage | None) -> Numbers:
 @_each(_known(events=True))
 def test_adapter_of_an_alias_reads_the_events_of_a_wrapper(one: Transcript, folder: Path) -> None:
     ended = play(folder, "./my-agent --fast", one.pieces(), one.end, adapter=one.cli).iteration
-    assert Outcome(ended.verdict, ended.kind, ended.promise_signal) == outcome_of(one)
+    assert Outcome(ended.verdict, ended.kind, ended.facts.signal) == outcome_of(one)
 
 
 def test_detected_output_form_does_not_depend_on_the_first_piece(folder: Path) -> None:
@@ -113,7 +113,7 @@ def test_detected_output_form_does_not_depend_on_the_first_piece(folder: Path) -
         (stream, first), *rest = [("stdout", one.stdout)] if not one.stderr else one.pieces()[::-1]
         pieces = [(stream, first[:1]), (stream, first[1:]), *rest]
         ended = play(folder, "./my-agent --fast", pieces, one.end, adapter=one.cli).iteration
-        if Outcome(ended.verdict, ended.kind, ended.promise_signal) != outcome_of(one):
+        if Outcome(ended.verdict, ended.kind, ended.facts.signal) != outcome_of(one):
             wrong.append(one.name)
     assert not wrong
 
@@ -121,7 +121,7 @@ def test_detected_output_form_does_not_depend_on_the_first_piece(folder: Path) -
 @_each([one for one in _known() if one.form == "text"])
 def test_adapter_of_an_alias_reads_the_text_of_a_wrapper(one: Transcript, folder: Path) -> None:
     ended = play(folder, "./my-agent --fast", one.pieces(), one.end, adapter=one.cli).iteration
-    assert Outcome(ended.verdict, ended.kind, ended.promise_signal) == outcome_of(one)
+    assert Outcome(ended.verdict, ended.kind, ended.facts.signal) == outcome_of(one)
 
 
 # -- the assistant's own text ----------------------------------------------------------------
@@ -243,7 +243,7 @@ def test_evidence_occurs_in_the_output(one: Transcript, folder: Path) -> None:
     printed = (one.stdout + b"\n" + one.stderr).decode().replace("\\n", "\n")
     plain = re.sub(r"\x1b\[\d+m", "", printed)
     # The name of an error and its message may be separate fields of an event.
-    name, _, message = ended.evidence.removesuffix("...").rpartition("Error: ")
+    name, _, message = (ended.facts.evidence or "").removesuffix("...").rpartition("Error: ")
     assert message
     assert f"{name}Error" in plain or not name
     assert _without_extra_space(message) in _without_extra_space(plain)
@@ -266,7 +266,7 @@ def test_evidence_occurs_in_the_output(one: Transcript, folder: Path) -> None:
 )
 def test_evidence_is_the_error_message(name: str, evidence: str, folder: Path) -> None:
     one = transcript(name)
-    assert play(folder, one.command, one.pieces(), one.end).iteration.evidence == evidence
+    assert play(folder, one.command, one.pieces(), one.end).iteration.facts.evidence == evidence
 
 
 @pytest.mark.parametrize("name", ["gemini-ratelimit", "opencode-ratelimit-stream"])
@@ -280,9 +280,10 @@ def test_retry_delay_given_as_a_number_is_kept(name: str) -> None:
 def test_reason_of_a_cli_killed_during_retries_names_the_retry(folder: Path) -> None:
     one = transcript("claude-autherror-stream")
     ended = play(folder, one.command, one.pieces(), one.end).iteration
-    assert ended.incomplete
-    assert "killed by SIGKILL" in ended.reason
-    assert "401 authentication_failed (try 8 of 10)" in ended.reason
+    assert ended.facts.incomplete
+    reason = ended.facts.reason or ""
+    assert "killed by SIGKILL" in reason
+    assert "401 authentication_failed (try 8 of 10)" in reason
 
 
 # -- result, model and session ---------------------------------------------------------------

@@ -28,6 +28,7 @@ from rooda.text.event import Event
 from rooda.workspace.pin import Pin
 from rooda.workspace.state_folder import make_state_folder
 from support.builders import built_services
+from support.happenings import stat
 from support.recorded import git, within
 from support.states import own_state_home, state_of
 from support.workspace import PROCEDURE, Workspace
@@ -181,7 +182,7 @@ def test_run_survives_a_night_of_failures_and_explains_each_stop(night: Night) -
     ended = night.run(plan)
 
     # 1: limit until half past three, then overloaded, then good; 2: hung; 3: crashed; 4: no login.
-    assert (ended.status, ended.rule, ended.exit_code) == ("aborted", "auth", 1)
+    assert (ended.status, ended.rule, ended.facts.exit_code) == ("aborted", "auth", 1)
     assert night.waits() == [
         ("limit", "claude", 4.5 * 3600 + 5),
         ("outage", "claude", 10.0),
@@ -213,8 +214,8 @@ def test_run_survives_a_night_of_failures_and_explains_each_stop(night: Night) -
 
     # In the morning the user logs in, and resumes the run to its end.
     ended = night.run(plan, resume=True)
-    assert (ended.status, ended.exit_code, ended.iterations) == ("success", 0, 6)
-    assert ended.cost == pytest.approx(0.5 + 0.5 + 0.25)
+    assert (ended.status, ended.facts.exit_code, ended.facts.iterations) == ("success", 0, 6)
+    assert ended.facts.cost == pytest.approx(0.5 + 0.5 + 0.25)
     assert "the work is done" in night.output_of("why")
     run = night.show()
     assert (run["cost"], run["tokens"]) == (pytest.approx(1.25), 360)
@@ -225,7 +226,11 @@ def test_limit_counts_neither_as_failure_nor_as_iteration(night: Night) -> None:
     limited = prints(INIT, failed(LIMIT, 429), code=1)
     night.script("claude", limited, prints(INIT, DONE))
     ended = night.run(night.plan(default_max_iterations="1", failure_threshold="1"))
-    assert (ended.status, ended.iterations, ended.stats.count) == ("success", 1, 1)
+    assert (ended.status, ended.facts.iterations, stat(ended, "count")) == (
+        "success",
+        1,
+        1,
+    )
     assert night.now >= datetime(2026, 11, 16, 3, 30, tzinfo=UTC)
 
 
@@ -241,7 +246,7 @@ def test_run_waits_at_most_max_limit_wait_and_then_tries_once_more(night: Night)
     limited = prints(INIT, failed(LIMIT, 429), code=1)
     night.script("claude", limited)
     ended = night.run(night.plan(max_limit_wait="1h"))
-    assert (ended.status, ended.rule, ended.exit_code) == ("aborted", "limit", 1)
+    assert (ended.status, ended.rule, ended.facts.exit_code) == ("aborted", "limit", 1)
     assert [seconds for _, _, seconds in night.waits()] == [3600.0]
     assert "max_limit_wait" in ended.reason
     assert "max_limit_wait" in night.output_of("why")
@@ -294,7 +299,7 @@ def test_fallback_that_cannot_be_started_does_not_end_the_run(night: Night) -> N
     night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
     night.workspace.write("bin/gone", "#!/no/such/interpreter\n").chmod(0o755)
     ended = night.run(night.plan(ai_cmd_fallbacks="gone"))
-    assert (ended.status, ended.iterations) == ("success", 1)
+    assert (ended.status, ended.facts.iterations) == ("success", 1)
     assert night.waits() == [("limit", "claude", 4.5 * 3600 + 5)]
 
 
@@ -312,12 +317,12 @@ def test_fallback_takes_over_and_the_first_agent_comes_back(night: Night) -> Non
     night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
     night.script("helper", "sleep 0.01")
     plan = night.plan(ai_cmd_fallbacks="helper", default_max_iterations="9")
-    agents: list[str] = []
+    agents: list[str | None] = []
 
     def takes_two_hours(stamped: Stamped) -> None:
         if isinstance(stamped.event, IterationEnded):
-            agents.append(stamped.event.agent)
-            if stamped.event.agent == "helper":
+            agents.append(stamped.event.facts.agent)
+            if stamped.event.facts.agent == "helper":
                 night.now += timedelta(hours=2)
 
     night.listeners.append(takes_two_hours)
@@ -359,7 +364,7 @@ def test_fallback_that_is_not_logged_in_does_not_end_the_run(night: Night) -> No
         prints(event(type="turn.failed", error={"message": "401 Unauthorized"}), code=1),
     )
     ended = night.run(night.plan(ai_cmd_fallbacks="codex"))
-    assert (ended.status, ended.iterations) == ("success", 1)
+    assert (ended.status, ended.facts.iterations) == ("success", 1)
     assert night.waits() == [("limit", "claude", 4.5 * 3600 + 5)]
     assert "auth: 401 Unauthorized" in night.output_of("why", "1")
 
@@ -380,7 +385,7 @@ def test_fast_failures_of_a_known_cli_wait_and_count_toward_the_threshold(night:
     refused = prints(INIT, failed("API Error: 400 Bad request", 400), code=1)
     night.script("claude", refused, refused, prints(INIT, GOOD), refused, refused, refused)
     ended = night.run(night.plan(default_max_iterations="30", max_duration="8h"))
-    assert (ended.rule, ended.iterations) == ("failure-threshold", 6)
+    assert (ended.rule, ended.facts.iterations) == ("failure-threshold", 6)
     first, second = ("backoff", "exit", 10.0), ("backoff", "exit", 30.0)
     assert night.waits() == [first, second, first, second]
     waited = (
@@ -415,7 +420,7 @@ def test_known_cli_without_a_login_that_exits_with_0_ends_the_run_at_once(night:
     night.script("claude", prints("Invalid API key · Please run /login"))
     for command in ("claude -p --output-format stream-json --verbose", "claude -p"):
         ended = night.run(night.plan(ai_cmd=command))
-        assert (ended.status, ended.rule, ended.iterations) == ("aborted", "auth", 1)
+        assert (ended.status, ended.rule, ended.facts.iterations) == ("aborted", "auth", 1)
         assert "Try: Run `claude /login`" in night.output_of("why")
 
 
@@ -474,7 +479,7 @@ def test_budget_ends_the_run_before_the_next_iteration(
 ) -> None:
     night.script("claude", prints(INIT, GOOD))
     ended = night.run(night.plan(default_max_iterations="4", **flags))
-    assert (ended.status, ended.rule, ended.iterations) == (status, rule, iterations)
+    assert (ended.status, ended.rule, ended.facts.iterations) == (status, rule, iterations)
 
 
 def test_budget_stops_an_agent_that_reports_its_usage_in_its_stream(night: Night) -> None:
@@ -483,7 +488,7 @@ def test_budget_stops_an_agent_that_reports_its_usage_in_its_stream(night: Night
     work = f"echo $$ > pid; printf '%s\\n' '{line}' '{line}'; exec sleep 600"
     night.script("opencode", work)
     ended = night.run(night.plan(ai_cmd_alias="opencode", max_cost="1"))
-    assert (ended.status, ended.rule, ended.cost) == ("aborted", "max-cost", 1.5)
+    assert (ended.status, ended.rule, ended.facts.cost) == ("aborted", "max-cost", 1.5)
     (one,) = night.show()["iterations"]
     assert (one["kind"], one["status"], one["cost"]) == ("budget", "failed", 1.5)
     assert "max_cost" in one["evidence"]
@@ -512,8 +517,12 @@ def test_outage_counts_neither_as_failure_nor_as_iteration(night: Night) -> None
     night.script("claude", OVERLOADED, OFFLINE, OVERLOADED, OVERLOADED, OFFLINE, prints(INIT, DONE))
     make_tries_last(night, 3)
     ended = night.run(night.plan(default_max_iterations="1", failure_threshold="1"))
-    assert (ended.status, ended.iterations, ended.stats.count) == ("success", 1, 1)
-    assert ended.consecutive_failures == 0
+    assert (ended.status, ended.facts.iterations, stat(ended, "count")) == (
+        "success",
+        1,
+        1,
+    )
+    assert ended.facts.consecutive_failures == 0
     assert night.waits() == [("outage", "claude", 10.0 * 2**n) for n in range(5)]
     waits = [one for one in night.happened if isinstance(one, WaitStarted)]
     assert [one.tries for one in waits] == [1, 2, 3, 4, 5]
@@ -531,8 +540,8 @@ def test_outage_longer_than_max_outage_wait_ends_the_run(night: Night) -> None:
     night.script("claude", OVERLOADED)
     make_tries_last(night, 3)
     ended = night.run(night.plan())
-    assert (ended.status, ended.rule, ended.exit_code) == ("aborted", "max-outage-wait", 1)
-    assert (ended.iterations, ended.consecutive_failures) == (0, 0)
+    assert (ended.status, ended.rule, ended.facts.exit_code) == ("aborted", "max-outage-wait", 1)
+    assert (ended.facts.iterations, ended.facts.consecutive_failures) == (0, 0)
     assert "outage of claude (overloaded)" in ended.reason
     assert "max_outage_wait" in ended.reason
     assert "529" in ended.reason
@@ -583,11 +592,11 @@ def test_any_other_outcome_ends_an_outage(night: Night, between: str) -> None:
 def test_consecutive_failures_are_counted_across_an_outage(night: Night) -> None:
     night.script("claude", CRASH, OVERLOADED, OVERLOADED, CRASH, OFFLINE, prints(INIT, DONE))
     ended = night.run(night.plan(failure_threshold="3"))
-    assert (ended.status, ended.iterations) == ("success", 3)
+    assert (ended.status, ended.facts.iterations) == ("success", 3)
     night.script("claude", CRASH, OVERLOADED, OVERLOADED, CRASH, OFFLINE, CRASH)
     (night.workspace.path / "bin" / "claude.count").unlink()
     ended = night.run(night.plan(failure_threshold="3"), "20261116-010000-abcdef")
-    assert (ended.rule, ended.consecutive_failures) == ("failure-threshold", 3)
+    assert (ended.rule, ended.facts.consecutive_failures) == ("failure-threshold", 3)
 
 
 def test_resume_after_max_outage_wait_starts_a_new_allowance(night: Night) -> None:
@@ -597,7 +606,7 @@ def test_resume_after_max_outage_wait_starts_a_new_allowance(night: Night) -> No
     assert [seconds for _, _, seconds in night.waits()] == [10, 20, 30]
     at = night.now
     ended = night.run(plan, resume=True)
-    assert (ended.status, ended.iterations) == ("success", 1)
+    assert (ended.status, ended.facts.iterations) == ("success", 1)
     assert [seconds for _, _, seconds in night.waits()[3:]] == [10, 20, 30]
     assert night.now - at == timedelta(minutes=1)  # so the first try came at once
     assert "4 waits" not in night.output_of("why")
@@ -624,7 +633,7 @@ def test_rate_limit_is_waited_for_as_an_outage(night: Night) -> None:
     words = "API Error: RunRequest rejected (429) · rate limit of 30,000 input tokens per minute."
     night.script("claude", prints(INIT, failed(words, 429), code=1))
     ended = night.run(night.plan(max_outage_wait="5m"))
-    assert (ended.rule, ended.iterations) == ("max-outage-wait", 0)
+    assert (ended.rule, ended.facts.iterations) == ("max-outage-wait", 0)
     assert {kind for kind, _, _ in night.waits()} == {"outage"}
 
 
@@ -656,7 +665,7 @@ def test_cost_of_tries_in_an_outage_counts_toward_the_budget(night: Night) -> No
     costly = result("529 Overloaded", is_error=True, api_error_status=529, total_cost_usd=0.5)
     night.script("claude", prints(INIT, costly, code=1))
     ended = night.run(night.plan(max_cost="1.5"))
-    assert (ended.rule, ended.cost, ended.iterations) == ("max-cost", 1.5, 0)
+    assert (ended.rule, ended.facts.cost, ended.facts.iterations) == ("max-cost", 1.5, 0)
     assert len(night.waits()) == 2
 
 
@@ -667,7 +676,7 @@ def test_fallback_takes_over_in_an_outage_and_the_first_agent_comes_back(night: 
     plan = night.plan(ai_cmd_fallbacks="helper", default_max_iterations="9", max_outage_wait="1m")
     ended = night.run(plan)
     assert (ended.status, night.waits()) == ("success", [])
-    agents = [one.agent for one in night.happened if isinstance(one, IterationEnded)]
+    agents = [one.facts.agent for one in night.happened if isinstance(one, IterationEnded)]
     assert agents == ["claude", "helper", "claude", "helper", "claude"]
     assert [one["number"] for one in night.show()["iterations"]] == [1, 2, 3]
 
@@ -677,7 +686,7 @@ def test_if_all_agents_have_an_outage_the_run_waits_for_the_first_agent(night: N
     offline = prints(event(type="turn.failed", error={"message": "error sending request"}), code=1)
     night.script("codex", offline)
     ended = night.run(night.plan(ai_cmd_fallbacks="codex"))
-    assert (ended.status, ended.iterations) == ("success", 1)
+    assert (ended.status, ended.facts.iterations) == ("success", 1)
     assert night.waits() == [("outage", "claude", 10.0), ("outage", "claude", 20.0)]
 
 
@@ -686,7 +695,7 @@ def test_outage_of_the_fallback_does_not_end_a_run_that_waits_for_a_limit(night:
     offline = prints(event(type="turn.failed", error={"message": "error sending request"}), code=1)
     night.script("codex", offline)
     ended = night.run(night.plan(ai_cmd_fallbacks="codex", max_outage_wait="10m"))
-    assert (ended.status, ended.iterations) == ("success", 1)
+    assert (ended.status, ended.facts.iterations) == ("success", 1)
     assert night.now >= datetime(2026, 11, 16, 3, 30, tzinfo=UTC)
     # Ten minutes of tries; then rooda does not try codex again before the limit is over.
     kinds = [kind for kind, _, _ in night.waits()]
@@ -748,7 +757,7 @@ def test_night_with_an_outage_a_secret_a_git_init_and_a_planted_git_ends_well(
     plan = night.plan(app.path, **{"git.commit": "true"}, default_max_iterations="9")
     ended = night.run(plan)
 
-    assert (ended.status, ended.exit_code, ended.iterations) == ("success", 0, 6)
+    assert (ended.status, ended.facts.exit_code, ended.facts.iterations) == ("success", 0, 6)
     outage = [one for one in night.happened if isinstance(one, WaitStarted)]
     assert [one.outage for one in outage] == ["offline"] * 9
     assert outage[-1].lasted is not None

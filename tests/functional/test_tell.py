@@ -240,7 +240,7 @@ def test_wrong_notes_are_refused(workspace: Workspace, rooda: Rooda) -> None:
     refused(rooda("tell", "--clear", "0"), "'0'")
     assert rooda("tell", "--clear").out == "Deleted 1 note.\n"
     workspace.write(
-        f"{workspace.state}/notes/draft-1000000000000000000-00000000.md", "of a killed command"
+        f"{workspace.state}/notes/.1000000000000000000-00000000.md.4711", "of a killed command"
     )
     assert rooda("tell", "--clear").out == "Deleted 0 notes.\n"
     assert [*notes(workspace).iterdir()] == []
@@ -258,7 +258,7 @@ def test_note_that_does_not_fit_into_the_prompt_waits(workspace: Workspace, rood
 
 
 @pytest.mark.real
-def test_files_that_an_agent_plants_do_no_harm(workspace: Workspace, rooda: Rooda) -> None:
+def test_files_that_are_no_notes_do_no_harm(workspace: Workspace, rooda: Rooda) -> None:
     assert rooda("tell", "the \x1b[31mreal\x1b[0m one").code == 0
     folder, secret = notes(workspace), workspace.write("secret", "a secret")
     name = "1000000000000000000-0000000{}.md"
@@ -275,17 +275,6 @@ def test_files_that_an_agent_plants_do_no_harm(workspace: Workspace, rooda: Rood
     assert f"{HEADING}\nthe \x1b[31mreal\x1b[0m one\n\n## OBSERVE" in prompt(workspace)
     assert "\x1b" not in done.err
     assert rooda("tell", "--clear").code == 0
-
-    elsewhere = workspace.path.parent / "elsewhere"
-    folder.rename(elsewhere)
-    before = sorted(elsewhere.iterdir())
-    (elsewhere / name.format(6)).write_text("behind a link")
-    folder.symlink_to(elsewhere)
-    assert rooda("tell", "--list").out == "No note waits.\n"
-    assert rooda("tell", "--clear").code == 0
-    assert rooda("tell", "new").code == 0
-    assert not folder.is_symlink()
-    assert sorted(elsewhere.iterdir()) == sorted([*before, elsewhere / name.format(6)])
 
 
 @pytest.mark.long

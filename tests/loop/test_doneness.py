@@ -9,7 +9,7 @@ from rooda.tasks.markdown_tasks import tasks_in
 from rooda.tasks.standing import TaskCount, TaskLedger, TaskStanding
 from rooda.text.colors import Color
 from rooda.workspace.tools import Finished
-from support.happenings import SUCCEEDED
+from support.happenings import SUCCEEDED, with_facts
 
 
 def standing(text: str, before: str = "") -> TaskStanding:
@@ -74,6 +74,6 @@ def test_prompt_names_removed_tasks_even_without_a_signal() -> None:
     "count, color", [(TaskCount(2, 3), Color.WARNING), (TaskCount(3, 3), Color.GOOD)]
 )
 def test_success_with_open_tasks_has_the_color_of_a_warning(count: TaskCount, color: Color) -> None:
-    ended = structs.replace(SUCCEEDED, tasks=count)
+    ended = with_facts(SUCCEEDED, tasks=count)
     assert ended.tone is color
     assert f"(3 iterations, {count.words}, total: " in ended.as_text()

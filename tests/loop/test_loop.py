@@ -47,6 +47,7 @@ from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.prompts.parts import FilePart, Part, TextPart
 from rooda.text.event import Event
 from support.builders import Settings, built_plan, built_services
+from support.happenings import stat
 from support.states import state_of
 
 SUCCESS, FAILURE = b"<promise>SUCCESS</promise>\n", b"<promise>FAILURE</promise>\n"
@@ -135,7 +136,7 @@ class Scenario:
         return [event for event in self.events_seen if isinstance(event, kind)]
 
     def failure(self) -> FailureContext:
-        found = self.only(IterationEnded).failure
+        found = self.only(IterationEnded).facts.failure
         assert found is not None
         return found
 
@@ -288,13 +289,21 @@ def test_status_code_and_count(
     iterations: int,
 ) -> None:
     ended = scenario.run(*agents, maximum=maximum)
-    assert (ended.status, ended.exit_code, ended.iterations) == (status, code, iterations)
+    assert (ended.status, ended.facts.exit_code, ended.facts.iterations) == (
+        status,
+        code,
+        iterations,
+    )
     assert scenario.events_seen[-1] is ended
 
 
 def test_unlimited_run_continues_until_success(scenario: Scenario) -> None:
     ended = scenario.run(*[GOOD] * 200, SAYS_SUCCESS, maximum=None)
-    assert (ended.status, ended.iterations, ended.stats.count) == (Status.SUCCESS, 201, 201)
+    assert (ended.status, ended.facts.iterations, stat(ended, "count")) == (
+        Status.SUCCESS,
+        201,
+        201,
+    )
 
 
 def test_success_with_a_timeout_is_a_failure_and_the_ignored_signal_is_reported(
@@ -317,13 +326,14 @@ def test_success_with_a_bad_exit_is_reported(
 ) -> None:
     scenario.run(Agent(end, SUCCESS))
     assert scenario.only(ExitOverridden) == ExitOverridden(1, "SUCCESS", code, name)
-    assert scenario.only(IterationEnded).despite_exit
+    assert scenario.only(IterationEnded).facts.despite_exit
 
 
 def test_failure_events_have_the_counts(scenario: Scenario) -> None:
     scenario.run(BAD, BAD, GOOD, BAD, maximum=4)
-    failed = [event for event in scenario.all(IterationEnded) if event.failure]
-    assert [(e.iteration, e.consecutive_failures, e.threshold) for e in failed] == [
+    facts = [event.facts for event in scenario.all(IterationEnded)]
+    failed = [(one.number, one.failures_after, one.threshold) for one in facts if one.failure]
+    assert failed == [
         (1, 1, 3),
         (2, 2, 3),
         (4, 1, 3),
@@ -361,7 +371,7 @@ def test_configured_words_streams_and_exit_code_are_used(scenario: Scenario) -> 
     ended = scenario.run(
         Agent(stderr=complete), Agent(stdout=SUCCESS + FAILURE), maximum=2, settings=policy
     )
-    assert (ended.status, ended.exit_code) == (Status.MAX_ITERS, 0)
+    assert (ended.status, ended.facts.exit_code) == (Status.MAX_ITERS, 0)
     ended = scenario.run(Agent(stdout=complete), maximum=2, settings=policy)
     assert (ended.status, ended.promise_signal) == (Status.SUCCESS, "COMPLETE")
 
@@ -381,7 +391,7 @@ def test_last_line_mode(scenario: Scenario) -> None:
         Agent(stdout=b"more\n" + SUCCESS),
         settings={SIGNALS_MATCH: "last-line"},
     )
-    assert (ended.status, ended.iterations) == (Status.SUCCESS, 2)
+    assert (ended.status, ended.facts.iterations) == (Status.SUCCESS, 2)
 
 
 def test_tag_split_over_both_streams_is_no_signal(scenario: Scenario) -> None:
@@ -423,7 +433,7 @@ def test_failed_prompt_assembly_aborts_at_once(scenario: Scenario) -> None:
         phases=phases(Part(FilePart(file, "observe.md"))),
         settings={FAILURE_THRESHOLD: 10},
     )
-    assert (ended.status, ended.exit_code, ended.iterations) == (Status.ABORTED, 1, 1)
+    assert (ended.status, ended.facts.exit_code, ended.facts.iterations) == (Status.ABORTED, 1, 1)
     assert "observe.md does not exist" in ended.reason
     failed = scenario.only(PromptFailed)
     assert (failed.iteration, failed.error) == (2, "observe.md does not exist")
@@ -451,7 +461,7 @@ def test_truncation_is_reported_per_stream(scenario: Scenario) -> None:
         Agent(stdout=b"x" * 2048, dropped=1000), maximum=1, settings={MAX_OUTPUT_BUFFER: 2048}
     )
     assert scenario.only(OutputTruncated) == OutputTruncated(1, "stdout", 3048, 2048)
-    assert scenario.only(IterationEnded).truncated
+    assert scenario.only(IterationEnded).facts.truncated
 
 
 # -- interrupts --------------------------------------------------------------------------------
@@ -465,12 +475,22 @@ def test_interrupt_ends_the_run(scenario: Scenario) -> None:
         Agent(seconds=2.0),
         Agent(Interrupted(signal.SIGINT), SUCCESS, seconds=3.0, meanwhile=ctrl_c),
     )
-    assert (ended.status, ended.exit_code, ended.signal) == (Status.INTERRUPTED, 130, "SIGINT")
-    assert ended.iterations == 1, "the interrupted iteration does not count"
-    assert (ended.stats.count, ended.stats.maximum, ended.total) == (2, 3.0, 5.0), (
-        "but its time does"
+    assert (ended.status, ended.facts.exit_code, ended.facts.signal) == (
+        Status.INTERRUPTED,
+        130,
+        "SIGINT",
     )
-    assert scenario.all(IterationEnded)[-1].iteration == 2
+    assert ended.facts.iterations == 1, "the interrupted iteration does not count"
+    assert (
+        stat(ended, "count"),
+        stat(ended, "maximum"),
+        ended.facts.total,
+    ) == (
+        2,
+        3.0,
+        5.0,
+    ), "but its time does"
+    assert scenario.all(IterationEnded)[-1].facts.number == 2
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -478,8 +498,12 @@ def test_signal_between_iterations_is_reported_and_ends_the_run(
     scenario: Scenario, number: signal.Signals
 ) -> None:
     ended = scenario.run(Agent(meanwhile=lambda: scenario.interrupts.received.append(number)))
-    assert (ended.status, ended.exit_code, ended.iterations) == (Status.INTERRUPTED, 130, 1)
-    assert ended.signal == number.name
+    assert (ended.status, ended.facts.exit_code, ended.facts.iterations) == (
+        Status.INTERRUPTED,
+        130,
+        1,
+    )
+    assert ended.facts.signal == number.name
     assert scenario.only(InterruptSeen) == InterruptSeen(number.name)
     assert scenario.names()[-3:] == ["ended: success", "InterruptSeen", "RunEnded"]
 
@@ -487,7 +511,11 @@ def test_signal_between_iterations_is_reported_and_ends_the_run(
 def test_signal_before_the_first_iteration_starts_no_agent(scenario: Scenario) -> None:
     scenario.interrupts.received.append(signal.SIGINT)
     ended = scenario.run(GOOD)
-    assert (ended.status, ended.iterations, ended.stats.count) == (Status.INTERRUPTED, 0, 0)
+    assert (ended.status, ended.facts.iterations, stat(ended, "count")) == (
+        Status.INTERRUPTED,
+        0,
+        0,
+    )
     assert scenario.requests == []
 
 
@@ -496,11 +524,11 @@ def test_signal_before_the_first_iteration_starts_no_agent(scenario: Scenario) -
 
 def test_durations_totals_and_statistics(scenario: Scenario) -> None:
     ended = scenario.run(*(Agent(seconds=seconds) for seconds in (45.2, 38.7, 52.1)), maximum=3)
-    durations = [event.duration for event in scenario.all(IterationEnded)]
+    durations = [event.facts.duration for event in scenario.all(IterationEnded)]
     assert durations == pytest.approx([45.2, 38.7, 52.1])
-    assert ended.total == pytest.approx(136.0)
-    assert ended.stats.count == 3
-    assert ended.stats.stddev == pytest.approx(5.47, abs=0.01)
+    assert ended.facts.total == pytest.approx(136.0)
+    assert stat(ended, "count") == 3
+    assert stat(ended, "stddev") == pytest.approx(5.47, abs=0.01)
 
 
 def test_statistics_include_failed_and_timed_out_iterations(scenario: Scenario) -> None:
@@ -509,7 +537,15 @@ def test_statistics_include_failed_and_timed_out_iterations(scenario: Scenario) 
         Agent(TimedOut("iteration_timeout", 9.0), seconds=9.0),
         Agent(stdout=SUCCESS, seconds=5.0),
     )
-    assert (ended.stats.count, ended.stats.minimum, ended.stats.maximum) == (3, 1.0, 9.0)
+    assert (
+        stat(ended, "count"),
+        stat(ended, "minimum"),
+        stat(ended, "maximum"),
+    ) == (
+        3,
+        1.0,
+        9.0,
+    )
 
 
 def test_prompt_file_is_closed_after_its_iteration(scenario: Scenario) -> None:

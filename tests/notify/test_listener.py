@@ -14,10 +14,19 @@ from rooda.notify.listener import Notifications
 from rooda.notify.message import Message, Named
 from rooda.notify.notifier_client import Failure, NotifierClient
 from rooda.text.event import Event
-from support.happenings import ABORTED, BLOCKED, FAILURE, WAIT, completed, failed, stamped
+from support.happenings import (
+    ABORTED,
+    BLOCKED,
+    FAILURE,
+    WAIT,
+    completed,
+    failed,
+    stamped,
+    with_facts,
+)
 
-FAILED = replace(failed(1, 9, 5.0, 1, 3, FAILURE), kind=FailureKind.EXIT)
-SIGNALED = replace(failed(2, 9, 5.0, 2, 3, BLOCKED), kind=FailureKind.SIGNAL)
+FAILED = with_facts(failed(1, 9, 5.0, 1, 3, FAILURE), kind=FailureKind.EXIT)
+SIGNALED = with_facts(failed(2, 9, 5.0, 2, 3, BLOCKED), kind=FailureKind.SIGNAL)
 
 
 class Client(NotifierClient):
@@ -131,8 +140,8 @@ def test_what_was_not_sent_is_told_once_at_the_next_event(client: Client) -> Non
 
 
 def test_a_view_gets_events_without_secrets(client: Client) -> None:
-    emitter = Emitter(mask=lambda event: replace(event, reason="masked"))
+    emitter = Emitter(mask=lambda _: with_facts(FAILED, reason="masked"))
     emitter.add_view(view(client, "failure"))
-    emitter(replace(FAILED, reason="t0ken"))
+    emitter(with_facts(FAILED, reason="t0ken"))
     assert "masked" in client.sent[0][1].body
     assert isinstance(stamped("10:00:00", FAILED), Stamped)

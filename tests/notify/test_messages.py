@@ -26,27 +26,27 @@ from rooda.summary.model import (
     TestCounts,
 )
 from rooda.tasks.standing import TaskCount
-from support.happenings import ABORTED, BLOCKED, EVIL, FAILURE, SUCCEEDED, WAIT, failed
+from support.happenings import ABORTED, BLOCKED, EVIL, FAILURE, SUCCEEDED, WAIT, failed, with_facts
+from support.nights import iteration, night
 from support.tables import each_row
 
 RUN = "20260301-230000-abcdef"
 NAMED = Named("shop", "build", RUN, f"rooda resume {RUN}")
 ONE = IterationSummary(
-    number=3,
-    attempt=1,
-    status="completed",
-    is_good=True,
+    row=iteration(3, headline="Implemented the basket"),
     started_at="2026-03-01T23:00:00+00:00",
-    headline="Implemented the basket",
+    cost=12.5,
 )
 SUMMARY = RunSummary(
-    run=RUN,
-    procedure="build",
-    project="shop",
-    status="success",
-    exit_code=0,
+    row=night(
+        run=RUN,
+        procedure="build",
+        workspace="/home/ada/shop",
+        status="success",
+        exit_code=0,
+        started_at="2026-03-01T23:00:00+00:00",
+    ),
     rule_text="The agent signaled SUCCESS in iteration 3 of at most 20.",
-    started_at="2026-03-01T23:00:00+00:00",
     seconds=27540.0,
     good=1,
     iterations=(ONE,),
@@ -75,16 +75,15 @@ def test_end_has_outcome_reason_numbers_and_the_next_command() -> None:
 
 
 def test_end_without_a_record_has_what_rooda_knows_itself() -> None:
-    message = end_message(
-        NAMED, replace(ABORTED, rule=StopRule.MIN_FREE_DISK, reason="disk full"), None
-    )
+    ended = with_facts(ABORTED, rule=str(StopRule.MIN_FREE_DISK), reason="disk full")
+    message = end_message(NAMED, ended, None)
     assert message.title == "rooda: shop: build: ended as aborted"
     assert message.kind == "failure"
     assert message.body.splitlines()[0].startswith("ERROR: Aborting: disk full (3 iterations")
 
 
 def test_failure_says_which_iteration_why_and_how_to_read_it() -> None:
-    event = replace(
+    event = with_facts(
         failed(4, 20, 5.0, 2, 3, FAILURE), kind=FailureKind.VERIFY, reason="3 tests failed"
     )
     message = failure_message(NAMED, event, 2)
@@ -98,8 +97,8 @@ def test_failure_says_which_iteration_why_and_how_to_read_it() -> None:
 
 
 def test_blocked_says_what_the_agent_says_and_how_to_answer() -> None:
-    event = replace(
-        failed(4, 20, 5.0, 1, 3, BLOCKED), promise_signal="FAILURE", headline="The key is missing"
+    event = with_facts(
+        failed(4, 20, 5.0, 1, 3, BLOCKED), signal="FAILURE", headline="The key is missing"
     )
     message = blocked_message(NAMED, event, 0)
     assert message.title == "rooda: shop: build: the agent is blocked"
@@ -154,7 +153,7 @@ def test_a_line_of_megabytes_is_cut() -> None:
     assert inert("x" * 10_000_000) == "x" * 297 + "..."
     message = failure_message(
         Named("p" * 1000, "build", RUN),
-        replace(failed(1, 2, 5.0, 1, 3, FAILURE), reason="\n" * 10**6 + "y" * 10**6),
+        with_facts(failed(1, 2, 5.0, 1, 3, FAILURE), reason="\n" * 10**6 + "y" * 10**6),
         0,
     )
     assert len(message.title) <= 120
@@ -163,8 +162,9 @@ def test_a_line_of_megabytes_is_cut() -> None:
 
 def test_success_with_open_tasks_is_a_warning() -> None:
     tasks, left = TaskCount(14, 20), TasksLeft((EVIL, "@all http://x", "C", "D"), (), "PLAN.md")
-    run = replace(SUMMARY, rule="signal", tasks=tasks, tasks_left=left)
-    message = end_message(NAMED, replace(SUCCEEDED, tasks=tasks), run)
+    row = replace(SUMMARY.row, rule="signal", tasks=tasks, tasks_left=left)
+    run = replace(SUMMARY, row=row)
+    message = end_message(NAMED, with_facts(SUCCEEDED, tasks=tasks), run)
     assert message.title == "rooda: shop: build: ended as success, 14 of 20 tasks"
     assert message.kind == "warning"
     lines = message.body.splitlines()
@@ -173,12 +173,12 @@ def test_success_with_open_tasks_is_a_warning() -> None:
     assert line.endswith("\uff20all http:/ /x, C, 3 more")
     assert line == inert(line)
     assert "Agent says: Implemented the basket" in lines
-    assert end_message(NAMED, replace(SUCCEEDED, tasks=tasks), None).kind == "warning"
+    assert end_message(NAMED, with_facts(SUCCEEDED, tasks=tasks), None).kind == "warning"
 
 
 def test_success_with_all_tasks_done_is_a_success() -> None:
     tasks = TaskCount(20, 20)
-    run = replace(SUMMARY, rule="signal", tasks=tasks)
-    message = end_message(NAMED, replace(SUCCEEDED, tasks=tasks), run)
+    run = replace(SUMMARY, row=replace(SUMMARY.row, rule="signal", tasks=tasks))
+    message = end_message(NAMED, with_facts(SUCCEEDED, tasks=tasks), run)
     assert (message.title, message.kind) == ("rooda: shop: build: ended as success", "success")
     assert "Tasks: 20 of 20 tasks" in message.body.splitlines()

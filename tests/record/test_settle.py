@@ -177,6 +177,16 @@ def test_import_adds_to_a_record_and_replaces_runs_of_the_same_name(
     assert {row.run: row.status for row in reader.runs()} == {"another": "success", RUN: "success"}
 
 
+def test_import_takes_no_notes_from_behind_a_link(
+    tmp_path: Path, tree: Path, old: StateFolder
+) -> None:
+    (old / "notes").rename(tmp_path / "elsewhere")
+    (old / "notes").symlink_to(tmp_path / "elsewhere")
+    import_old_record(old, record_at(tree))
+    assert numbers(state_of(tree)) == [1, 2]
+    assert waiting_notes(state_of(tree)) == []
+
+
 def test_import_waits_for_no_run_of_the_old_version(tree: Path, old: StateFolder) -> None:
     lock = Lock(tree, state=old)
     with pytest.raises(StoreError, match="a run is at work"):

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from rooda.record.given_flags import GivenFlags
 from rooda.record.record_reader import RecordReader
@@ -24,9 +26,22 @@ SECRET = "hunter2hunter2"
 def run(cost: float | None = None) -> RunRow:
     command = f"agent --api-key {SECRET}"
     flags = (("--ai-cmd", command), ("--env", f"A={SECRET}"), ("--max-iterations", "5"))
-    times = (AT, AT, 4711, 1.5, "box", "b", "/w")
     given = GivenFlags(flags, (), "x")
-    return RunRow("api", "work", "interrupted", *times, command=command, given=given, cost=cost)
+    return RunRow(
+        run="api",
+        procedure="work",
+        status="interrupted",
+        started_at=AT,
+        ended_at=AT,
+        pid=4711,
+        pid_started=1.5,
+        host="box",
+        boot="b",
+        workspace="/w",
+        command=command,
+        given=given,
+        cost=cost,
+    )
 
 
 def saved(workspace: Path, row: RunRow, *rows: IterationRow) -> Path:
@@ -40,10 +55,11 @@ def saved(workspace: Path, row: RunRow, *rows: IterationRow) -> Path:
 
 
 def attempts() -> list[IterationRow]:
-    return [
-        IterationRow("api", 1, 1, "interrupted", AT, AT, headline="half"),
-        IterationRow("api", 1, 2, "completed", AT, AT, headline="all \ud800"),
-    ]
+    first = IterationRow(
+        run="api", number=1, attempt=1, status="interrupted", started_at=AT, ended_at=AT
+    )
+    second = replace(first, attempt=2, status="completed", headline="all \ud800")
+    return [replace(first, headline="half"), second]
 
 
 def document(tmp_path: Path) -> dict[str, Any]:
@@ -82,7 +98,7 @@ def test_an_exported_run_has_no_secret_and_nothing_of_its_machine(tmp_path: Path
 
 def test_the_run_of_another_name_and_files_of_the_record_stay(tmp_path: Path) -> None:
     data = export_run(state_of(saved(tmp_path / "a", run(), *attempts())), "api")
-    other = saved(tmp_path / "b", RunRow("ui", "work", "success", AT, AT, 0, 0.0, "", "", "/w"))
+    other = saved(tmp_path / "b", replace(run(), run="ui", status="success", given=UNSET))
     import_run(state_of(other), data)
     assert {row.run for row in RecordReader(state_of(other)).runs()} == {"ui", "api"}
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rooda.loop.iteration_events import Segment, SegmentKind
+from rooda.loop.iteration_facts import Segment, SegmentKind
 from rooda.record.rows import IterationRow, RecordedWait, Slept
 from rooda.report.details import DetailReader
 from rooda.report.make import as_json, html

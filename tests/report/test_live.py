@@ -4,22 +4,21 @@ from pathlib import Path
 import pytest
 
 from rooda.loop.emitter import Stamped
-from rooda.loop.iteration_events import IterationEnded, IterationStarted
+from rooda.loop.iteration_events import IterationStarted
 from rooda.loop.outcome import Verdict
 from rooda.loop.run_events import RunEnded
-from rooda.loop.state import Status
-from rooda.loop.stats import Stats
-from rooda.loop.stops import StopRule
+from rooda.loop.run_facts import RunFacts
 from rooda.record.store import Store
 from rooda.report.live import ReportWriter
 from rooda.text.event import Event
 from rooda.workspace.tools import Tools
+from support.happenings import ended
 from support.nights import RUN, START, iteration, night
 from support.states import record_at, state_of
 
 STARTED = IterationStarted("work", 1, None)
-ENDED = IterationEnded(1, None, 1.0, Verdict.CONTINUE, None, False, False, 0, 3, None)  # noqa: FBT003
-OVER = RunEnded(Status.SUCCESS, StopRule.SIGNAL, "", 0, 1, 0, 3, None, None, None, 1.0, Stats())
+ENDED = ended(1, None, 1.0, Verdict.CONTINUE)
+OVER = RunEnded(RunFacts(status="success", rule="signal"))
 
 
 @pytest.fixture

@@ -23,7 +23,6 @@ from rooda.tasks.standing import TaskCount
 from support.hostile import TEXTS
 from support.hostile_nights import hostile_night
 from support.nights import (
-    RUN,
     START,
     STEP,
     at,
@@ -274,7 +273,15 @@ def test_round_numbers() -> None:
 
 @pytest.mark.real
 def test_a_run_at_work_shows_the_agent_until_now(tmp_path: Path) -> None:
-    current = IterationRow(RUN, 2, 1, "executing", at(STEP), None, agent="claude")
+    current = IterationRow(
+        run=night().run,
+        number=2,
+        attempt=1,
+        status="executing",
+        started_at=at(STEP),
+        ended_at=None,
+        agent="claude",
+    )
     run = night(status="running", ended_at=None, rule=None)
     found = summarize(run, [iteration(1), current], START + timedelta(seconds=2 * STEP))
     (span,) = found.iterations[1].spans

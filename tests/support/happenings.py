@@ -1,7 +1,7 @@
 """Sample events for the tests of the views."""
 
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import structs
 
@@ -33,6 +33,7 @@ from rooda.loop.iteration_events import (
     StageEntered,
     StartFailed,
 )
+from rooda.loop.iteration_facts import IterationFacts
 from rooda.loop.notify_events import MessageNotSent
 from rooda.loop.outcome import Verdict
 from rooda.loop.protect_events import ProtectedChanged, ProtectionStarted
@@ -55,9 +56,9 @@ from rooda.loop.run_events import (
     TasksLeft,
     Unlocked,
 )
-from rooda.loop.state import State, Status
+from rooda.loop.run_facts import RunFacts
+from rooda.loop.state import State
 from rooda.loop.stats import Stats
-from rooda.loop.stops import StopRule
 from rooda.loop.tree_events import HardLinksFound, UnsafeTree
 from rooda.loop.verify_events import CleanCheckEnded, DoneCheckEnded, TestsLost, VerifyRetried
 from rooda.loop.wait_kinds import WaitKind
@@ -116,11 +117,24 @@ def written(
     return "".join(pieces)
 
 
+Ended = TypeVar("Ended", IterationEnded, RunEnded)
+
+
 def stats(*durations: float) -> Stats:
     found = Stats()
     for seconds in durations:
         found = found.add(seconds)
     return found
+
+
+def stat(ended: RunEnded, name: str) -> float | None:
+    """One of the statistics of a run that has ended."""
+    return (ended.facts.stats or {})[name]
+
+
+def timing(*durations: float) -> dict[str, float | None]:
+    """What a run tells of these durations."""
+    return stats(*durations).summary()
 
 
 FAILURE = FailureContext(
@@ -159,16 +173,38 @@ BLOCKED = structs.replace(
 def ended(
     number: int, maximum: int | None, seconds: float, verdict: Verdict, **more: Any
 ) -> IterationEnded:
-    """The event of an ended iteration; the fields that are not given have ordinary values."""
-    usual: dict[str, Any] = {
-        "promise_signal": None,
-        "truncated": False,
-        "despite_exit": False,
-        "consecutive_failures": 0,
-        "threshold": 3,
-        "failure": None,
-    }
-    return IterationEnded(number, maximum, seconds, verdict, **(usual | more))
+    """The event of an ended iteration; the facts that are not given have ordinary values."""
+    facts = IterationFacts(
+        number=number,
+        attempt=1,
+        status="completed",
+        duration=seconds,
+        verdict=verdict,
+        truncated=False,
+        despite_exit=False,
+        incomplete=False,
+        reason="",
+        evidence="",
+        agent="",
+        failures_before=0,
+        failures_after=0,
+        same_failures=0,
+        threshold=3,
+        cleaned_up=(),
+    )
+    state = more.pop("state", None)
+    usage = more.pop("usage", Usage())
+    return IterationEnded(
+        structs.replace(facts, **usage.session, **more), max_iterations=maximum, state=state
+    )
+
+
+def with_facts(event: Ended, **more: Any) -> Ended:
+    """The same event with other facts, or other fields."""
+    names = event.facts.__struct_fields__
+    facts = {name: value for name, value in more.items() if name in names}
+    others = {name: value for name, value in more.items() if name not in names}
+    return structs.replace(event, facts=structs.replace(event.facts, **facts), **others)
 
 
 def completed(
@@ -186,7 +222,7 @@ def done(
     truncated: bool,
     despite_exit: bool,
 ) -> IterationEnded:
-    more = {"promise_signal": word, "truncated": truncated, "despite_exit": despite_exit}
+    more = {"signal": word, "truncated": truncated, "despite_exit": despite_exit}
     return ended(number, maximum, seconds, Verdict.COMPLETE, **more)
 
 
@@ -198,7 +234,7 @@ def failed(
     threshold: int,
     failure: FailureContext,
 ) -> IterationEnded:
-    more = {"consecutive_failures": consecutive, "threshold": threshold, "failure": failure}
+    more = {"failures_after": consecutive, "threshold": threshold, "failure": failure}
     return ended(number, maximum, seconds, Verdict.FAILURE, **more)
 
 
@@ -215,31 +251,30 @@ RESUMED = RunResumed(
     replaced=("--max-iterations", "8"),
 )
 ENDED = RunEnded(
-    status=Status.MAX_ITERS,
-    rule=StopRule.MAX_ITERATIONS,
-    reason="",
-    exit_code=2,
-    iterations=3,
-    consecutive_failures=0,
-    threshold=3,
-    max_iterations=3,
-    promise_signal=None,
-    signal=None,
-    total=136.0,
-    stats=stats(45.2, 38.7, 52.1),
+    RunFacts(
+        status="max-iters",
+        rule="max-iterations",
+        exit_code=2,
+        iterations=3,
+        consecutive_failures=0,
+        threshold=3,
+        max_iterations=3,
+        total=136.0,
+        stats=timing(45.2, 38.7, 52.1),
+    )
 )
-SUCCEEDED = structs.replace(
-    ENDED, status=Status.SUCCESS, rule=StopRule.SIGNAL, exit_code=0, promise_signal="SUCCESS"
+SUCCEEDED = with_facts(
+    ENDED, status="success", rule="signal", exit_code=0, promise_signal="SUCCESS"
 )
-ABORTED = structs.replace(
+ABORTED = with_facts(
     ENDED,
-    status=Status.ABORTED,
-    rule=StopRule.FAILURE_THRESHOLD,
+    status="aborted",
+    rule="failure-threshold",
     exit_code=1,
     consecutive_failures=3,
 )
-INTERRUPTED = structs.replace(
-    ENDED, status=Status.INTERRUPTED, rule=StopRule.INTERRUPTED, exit_code=130, signal="SIGINT"
+INTERRUPTED = with_facts(
+    ENDED, status="interrupted", rule="interrupted", exit_code=130, signal="SIGINT"
 )
 WARNING = ProblemFound(
     Severity.WARNING, "Config validation failed", "mind the gap", "Step over it", "", None, ""
@@ -383,7 +418,7 @@ SAMPLES: tuple[Event, ...] = (
     StillWaiting(2, WaitKind.LIMIT, 7200.0),
     WaitEnded(2, WaitKind.LIMIT, 14400.0),
     process.ProcessCalledOff("max_cost", "$1.20 spent, $1.00 were left (max_cost)"),
-    structs.replace(ENDED, tokens=123456, cost=1.25),
+    with_facts(ENDED, tokens=123456, cost=1.25),
     SnapshotTaken(1, TREE, COMMIT, COMMIT, ("huge.bin",)),
     SnapshotTaken(0, TREE, None, None),
     FilesLeftOut(1, ("huge.bin",)),
@@ -452,7 +487,7 @@ SAMPLES: tuple[Event, ...] = (
     StopRequested(),
     TasksLeft(("Parse dates",), ("Ask the weather service",)),
     TasksLeft(("Parse dates",), (), "PLAN.md"),
-    structs.replace(SUCCEEDED, tasks=TaskCount(14, 20, 1)),
+    with_facts(SUCCEEDED, tasks=TaskCount(14, 20, 1)),
     StateUnwritable(1, "No space left on device"),
     EarlierRunCleared("20260301-230000-abcdef", (NAMED,), ()),
     Unlocked("/srv/project", "No locks available"),
@@ -460,7 +495,7 @@ SAMPLES: tuple[Event, ...] = (
     ENDED,
     SUCCEEDED,
     ABORTED,
-    structs.replace(ABORTED, reason="agent: Permission denied", stats=stats(), iterations=0),
+    with_facts(ABORTED, reason="agent: Permission denied", stats=timing(), iterations=0),
     INTERRUPTED,
     process.ProcessStarted(12345),
     process.Output("stdout", b"hello\n"),
@@ -502,11 +537,11 @@ EVIL_EVENTS: tuple[Event, ...] = (
     ListenerFailed(EVIL, EVIL),
     StartFailed(1, EVIL, EVIL, EVIL),
     failed(1, 3, 5.0, 1, 3, _EVIL_FAILURE),
-    structs.replace(ABORTED, reason=EVIL),
+    with_facts(ABORTED, reason=EVIL),
     RunStarted(EVIL, 3, EVIL, EVIL, EVIL, 2),
     RunResumed(EVIL, 2, recorded=True, flags=(EVIL,), given=(EVIL,), replaced=(EVIL,), folder=EVIL),
     RunResumed(EVIL, 2, recorded=False, flags=(), given=(EVIL,), replaced=()),
-    structs.replace(ABORTED, resume=EVIL),
+    with_facts(ABORTED, resume=EVIL),
     ended(
         *(1, 3, 5.0, Verdict.FAILURE),
         failure=structs.replace(_EVIL_FAILURE, evidence=EVIL, reason=EVIL),

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from rooda.agents.agent_report import Tokens
 from rooda.iteration.types import IterationResult
-from rooda.loop.iteration_events import Segment, SegmentKind
+from rooda.loop.iteration_facts import Segment, SegmentKind
 from rooda.loop.run_events import TasksLeft
 from rooda.loop.work_events import Committed, SnapshotTaken, VerifyEnded
 from rooda.record.rows import IterationRow, RecordedSetting, RunRow

@@ -40,7 +40,15 @@ def an_iteration(number: int, status: str = "completed", run: str = RUN) -> Iter
     started = f"2025-03-01T10:{15 + number % 40}:01+01:00"
     ended = f"2025-03-01T10:{15 + number % 40}:30+01:00" if status == "completed" else None
     evidence = f"iteration {number} " * 200
-    return IterationRow(run, number, 1, status, started, ended, evidence=evidence)
+    return IterationRow(
+        run=run,
+        number=number,
+        attempt=1,
+        status=status,
+        started_at=started,
+        ended_at=ended,
+        evidence=evidence,
+    )
 
 
 def all_are_dead(_: RunRow) -> bool:

@@ -52,7 +52,7 @@ from rooda.views.iteration_view import iteration_text
 from rooda.views.run_view import Page, run_text
 from rooda.views.session_log import SessionLog
 from rooda.watch.run_head import head_text
-from support.happenings import ENDED, ended, stamped, written
+from support.happenings import ENDED, ended, stamped, with_facts, written
 from support.nights import RUN, STEP, at, failed, iteration, night
 from support.states import record_at
 
@@ -114,7 +114,9 @@ def _history(row: RunRow) -> str:
 def _html(run: RunSummary, tree: Path) -> str:
     """Return the words of the head of the page, of its waits, and of the timeline."""
     # Without trees the page has no diffs, for which it would ask git.
-    without = replace(run, iterations=tuple(replace(one, tree=None) for one in run.iterations))
+    without = replace(
+        run, iterations=tuple(replace(one, tree_before=None) for one in run.iterations)
+    )
     whole = "".join(page(without, DetailReader(record_at(tree))))
     (head,) = re.findall(r'<h1 id="h" class="\w+">', whole)
     facts = whole[whole.index(head) : whole.index('<dl class="stats">')]
@@ -136,15 +138,15 @@ def end_of(rule: StopRule, **more: Any) -> RunEnded:
     """Return the end of a run of three iterations that this rule ended."""
     is_counted = rule.row.status is Status.ABORTED
     usual: dict[str, Any] = {
-        "status": rule.row.status,
-        "rule": rule,
+        "status": str(rule.row.status),
+        "rule": str(rule),
         "reason": "" if rule.row.reason else "why the rule held",
         "consecutive_failures": 3 if is_counted else 0,
         "promise_signal": "SUCCESS" if rule.row.is_claim and rule.row.is_good else None,
         "signal": "SIGINT" if rule is StopRule.INTERRUPTED else None,
         "max_iterations": 40,
     }
-    return replace(ENDED, **(usual | more))
+    return with_facts(ENDED, **(usual | more))
 
 
 _ROODA = RunCommands("rooda build", flags=LIMIT_FLAGS).named(RUN)
@@ -165,14 +167,14 @@ def of_rule(rule: StopRule, tree: Path) -> Views:
         if commands is _ROODA:
             yield from _logs(with_commands, "text", "logfmt", "json")
         yield "next at the end", f"{with_commands.resume}\n{with_commands.as_text()[-80:]}"
-    last_failure = ended(2, 40, 5.0, Verdict.FAILURE, reason="exit code 1", kind=FailureKind.EXIT)
+    last_failure = ended(2, 40, 5.0, Verdict.FAILURE, reason="exit code 1", kind="exit")
     yield "session log", _parts(_session(last_failure, event), "Exit Reason")
     row = night(
         status=str(event.status),
         rule=str(rule),
         reason=event.why("exit code 1"),
-        signal=event.signal,
-        consecutive_failures=event.consecutive_failures,
+        signal=event.facts.signal,
+        consecutive_failures=event.facts.consecutive_failures,
         threshold=3,
         settings=_LIMITS,
     )
@@ -295,13 +297,13 @@ def failed_iteration(kind: FailureKind) -> IterationEnded:
     return ended(
         *(2, 40, 5.0, verdict),
         failure=None if verdict is Verdict.LIMITED else context,
-        status=status,
-        kind=kind,
+        status=str(status),
+        kind=str(kind),
         reason=outcome.reason,
         evidence="what decided",
         agent="claude",
-        consecutive_failures=1,
-        promise_signal=word,
+        failures_after=1,
+        signal=word,
     )
 
 
@@ -314,13 +316,13 @@ def of_failure(kind: FailureKind, _: Path) -> Views:
     yield "message, blocked", _message(blocked_message(_NAMED, event, 0))
     last = iteration(
         2,
-        status=str(event.status),
+        status=str(event.facts.status),
         verdict=str(event.verdict),
         kind=str(kind),
-        reason=event.reason,
-        evidence=event.evidence,
-        signal=event.promise_signal,
-        failure=event.failure,
+        reason=event.facts.reason,
+        evidence=event.facts.evidence,
+        signal=event.facts.signal,
+        failure=event.facts.failure,
         failures_before=0,
         failures_after=1,
         threshold=3,

@@ -1,12 +1,10 @@
 """The live line at several widths."""
 
-from msgspec.structs import replace
-
 from rooda.loop.iteration_events import IterationEnded
 from rooda.tasks.standing import TaskCount
 from rooda.text.widths import width
 from rooda.views.live_line import AgentActivity, Phase, RunStanding, live_line
-from support.happenings import SAMPLES
+from support.happenings import SAMPLES, with_facts
 from support.tables import each_row
 
 STANDING = RunStanding(good=3, failed=1, cost=3.1)
@@ -97,5 +95,5 @@ def test_line_has_the_tasks_before_the_iterations() -> None:
 def test_tasks_are_those_after_the_last_iteration() -> None:
     standing = RunStanding(tasks=TaskCount(9, 14))
     ended = next(one for one in SAMPLES if isinstance(one, IterationEnded))
-    after = standing.after(replace(ended, tasks=TaskCount(10, 14)))
+    after = standing.after(with_facts(ended, tasks=TaskCount(10, 14)))
     assert after.tasks == TaskCount(10, 14)

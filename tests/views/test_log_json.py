@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from rooda.loop.iteration_events import IterationEnded, IterationStarted
+from rooda.agents.agent_report import SessionFacts
+from rooda.loop.iteration_events import LOGGED_AS, IterationStarted
+from rooda.loop.iteration_facts import IterationFacts
+from rooda.loop.outcome import Verdict
 from rooda.loop.run_events import RunStarted
 from rooda.loop.work_events import CommandOutput
 from rooda.process import events as process
@@ -22,7 +25,9 @@ from support.happenings import (
     FAILURE,
     SAMPLES,
     SUCCEEDED,
+    USAGE,
     WARNING,
+    ended,
     failed,
     written,
 )
@@ -68,11 +73,17 @@ def test_each_event_starts_with_the_same_keys(event: Event) -> None:
 @each_row("event", LOGGED, ids=lambda event: type(event).__name__)
 def test_each_field_of_an_event_is_in_its_line(event: Event) -> None:
     read = record(event)
-    record_only = (
-        {"state"} if isinstance(event, IterationEnded) else set()
-    )  # part of the record only
-    assert {field.name for field in structs.fields(event)} - record_only <= set(read)
-    assert not record_only & set(read)
+    unlogged = set(event.unlogged)
+    assert {field.name for field in structs.fields(event)} - unlogged <= set(read)
+    assert not unlogged & set(read)
+
+
+def test_each_fact_about_an_iteration_is_in_the_line_of_its_end() -> None:
+    read = record(ended(1, 3, 5.0, Verdict.CONTINUE, usage=USAGE))
+    session = SessionFacts.__struct_fields__
+    facts = [name for name in IterationFacts.__struct_fields__ if name not in session]
+    assert {LOGGED_AS.get(name, name) for name in facts} <= set(read)
+    assert set(session) <= set(read["usage"])
 
 
 def test_no_field_has_the_name_of_a_common_key() -> None:

@@ -28,7 +28,8 @@ from support.happenings import (
     done,
     failed,
     interrupted,
-    stats,
+    timing,
+    with_facts,
     written,
 )
 from support.tables import each_row
@@ -86,7 +87,7 @@ def test_example_1_consecutive_failures_leading_to_abort() -> None:
 
 
 def test_example_2_failure_followed_by_success() -> None:
-    ended = structs.replace(SUCCEEDED, iterations=2, total=20.4, stats=stats(5.1, 15.1))
+    ended = with_facts(SUCCEEDED, iterations=2, total=20.4, stats=timing(5.1, 15.1))
     log = written(
         "logfmt",
         started("21:00:00.000", 1),
@@ -111,7 +112,7 @@ def test_example_2_failure_followed_by_success() -> None:
 
 
 def test_example_3_signal_overrides_the_exit_code() -> None:
-    ended = structs.replace(SUCCEEDED, iterations=1, total=15.2, stats=stats(15.1))
+    ended = with_facts(SUCCEEDED, iterations=1, total=15.2, stats=timing(15.1))
     log = written(
         "logfmt",
         started("21:00:00.000", 1),

@@ -49,7 +49,8 @@ from support.happenings import (
     failed,
     interrupted,
     stamped,
-    stats,
+    timing,
+    with_facts,
     written,
 )
 from support.tables import each_row
@@ -110,7 +111,7 @@ def test_example_1_limited_iterations() -> None:
 def test_example_2_consecutive_failure_abort() -> None:
     durations = [42.0, 36.0, 37.0, 15.0, 12.0, 13.0]
     clocks = ["10:00:00", "10:00:42", "10:01:18", "10:01:55", "10:02:10", "10:02:22", "10:02:35"]
-    ended = structs.replace(ABORTED, iterations=6, total=155.0, stats=stats(*durations))
+    ended = with_facts(ABORTED, iterations=6, total=155.0, stats=timing(*durations))
     log = written(
         "text",
         ("10:00:00", RunStarted("build", 10, "agent")),
@@ -141,7 +142,7 @@ def test_example_2_consecutive_failure_abort() -> None:
 
 
 def test_example_3_run_end_has_its_timing() -> None:
-    ended = structs.replace(ENDED, max_iterations=2, total=84.0, stats=stats(45.2, 38.7))
+    ended = with_facts(ENDED, max_iterations=2, total=84.0, stats=timing(45.2, 38.7))
     assert (
         written("text", ("10:01:24", ended))
         == """\
@@ -179,29 +180,29 @@ def test_example_6_unlimited_with_recovery() -> None:
     "event,line",
     [
         (
-            structs.replace(SUCCEEDED, iterations=2, total=84.0, stats=stats()),
+            with_facts(SUCCEEDED, iterations=2, total=84.0, stats=timing()),
             "Completed: AI signaled SUCCESS (2 iterations, total: 1m24s)",
         ),
         (
-            structs.replace(SUCCEEDED, iterations=1, total=3.21, stats=stats()),
+            with_facts(SUCCEEDED, iterations=1, total=3.21, stats=timing()),
             "Completed: AI signaled SUCCESS (1 iteration, total: 3.2s)",
         ),
         (
-            structs.replace(SUCCEEDED, promise_signal="COMPLETE", total=3725.0, stats=stats()),
+            with_facts(SUCCEEDED, promise_signal="COMPLETE", total=3725.0, stats=timing()),
             "Completed: AI signaled COMPLETE (3 iterations, total: 1h02m05s)",
         ),
         (
-            structs.replace(INTERRUPTED, iterations=2, total=12.3, stats=stats()),
+            with_facts(INTERRUPTED, iterations=2, total=12.3, stats=timing()),
             "Interrupted (2 iterations completed, total: 12.3s)",
         ),
         (
-            structs.replace(
+            with_facts(
                 ABORTED,
-                rule=StopRule.NOT_STARTED,
+                rule=str(StopRule.NOT_STARTED),
                 reason="agent: Permission denied",
                 iterations=0,
                 total=0.0,
-                stats=stats(),
+                stats=timing(),
             ),
             "ERROR: Aborting: agent: Permission denied (0 iterations completed, total: 0.0s)",
         ),
@@ -322,7 +323,7 @@ def test_resumed_run_without_recorded_flags_warns(given: tuple[str, ...], words:
 
 
 def test_timing_of_one_iteration_has_no_stddev() -> None:
-    ended = structs.replace(SUCCEEDED, iterations=1, stats=stats(3.0))
+    ended = with_facts(SUCCEEDED, iterations=1, stats=timing(3.0))
     assert (ended.as_text() or "").splitlines()[1:] == [
         "  Iteration timing: min=3.0s, max=3.0s, mean=3.0s"
     ]
@@ -468,7 +469,7 @@ def test_each_event_has_a_line_except_output_and_ticks(event: Event) -> None:
     silent = isinstance(event, process.Output | process.Tick | CommandOutput)
     if isinstance(event, IterationEnded):
         # An abort without failure was logged before, as an error.
-        silent = event.verdict is Verdict.ABORT and event.failure is None
+        silent = event.verdict is Verdict.ABORT and event.facts.failure is None
     assert (line is None) == silent
     assert line is None or (line.strip() and not line.endswith("\n"))
 

@@ -7,7 +7,6 @@ from textwrap import dedent
 
 import pytest
 
-from rooda.iteration.types import IterationStatus
 from rooda.loop.emitter import Stamped
 from rooda.loop.iteration_events import IterationEnded, IterationStarted
 from rooda.loop.outcome import Verdict
@@ -15,6 +14,7 @@ from rooda.process.events import Output
 from rooda.views import blocks
 from rooda.views.session_log import SessionLog
 from support.children import Nursery
+from support.happenings import ended
 from support.recorded import HANGS, SUCCESS
 from support.workspace import PROCEDURE, Workspace
 
@@ -116,19 +116,7 @@ class MemoryLog:
 
 
 def _ended(number: int) -> IterationEnded:
-    return IterationEnded(
-        iteration=number,
-        max_iterations=9,
-        duration=1.0,
-        verdict=Verdict.CONTINUE,
-        promise_signal=None,
-        truncated=False,
-        despite_exit=False,
-        consecutive_failures=0,
-        threshold=3,
-        failure=None,
-        status=IterationStatus.COMPLETED,
-    )
+    return ended(number, 9, 1.0, Verdict.CONTINUE)
 
 
 def test_flood_of_output_keeps_its_start_and_its_end() -> None:

@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import os
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -101,16 +103,41 @@ def test_list_is_sent_again_when_a_run_starts(
     feed.close()
 
 
-def test_list_names_a_record_that_cannot_be_read_and_shows_the_others(machine: Machine) -> None:
-    machine.good_run("shop")
-    machine.good_run("forged")
-    file = state_of(machine.tree("forged")) / "rooda.db"
+def a_view(file: Path) -> None:
     with contextlib.closing(sqlite3.connect(file)) as connection:
         connection.executescript("drop table runs; create view runs as select 1")
+
+
+def a_pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def a_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a view": (a_view, "its table `runs` is missing, or is not the one that rooda makes"),
+    "a pipe": (a_pipe, "rooda.db is not a file"),
+    "a folder": (a_folder, "rooda.db is not a file"),
+    "garbage": (lambda file: file.write_bytes(b"garbage " * 900), "file is not a database"),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_list_names_a_record_that_cannot_be_read_and_shows_the_others(
+    machine: Machine, how: str
+) -> None:
+    machine.good_run("shop")
+    machine.good_run("broken")
+    damage, words = BROKEN[how]
+    damage(state_of(machine.tree("broken")) / "rooda.db")
     ended = parts(RunsFeed(RunCards(machine.sources)))["ended"]
     assert "<bdi>shop</bdi>" in ended
-    assert "`runs` is a view" in ended
-    assert str(machine.tree("forged")) in ended
+    assert words in ended
+    assert str(machine.tree("broken")) in ended
 
 
 def test_record_that_takes_long_does_not_hold_up_the_list(

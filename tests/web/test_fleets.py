@@ -86,7 +86,7 @@ def test_repository_without_a_database_is_no_fleet_and_gets_none(
 
 def test_table_has_the_state_of_each_run_and_escapes_it() -> None:
     runs = [
-        a_run("auth", state=RunState.WORKING, where="night", iteration=3, most_iterations=20),
+        a_run("auth", state=RunState.WORKING, where="night", iteration=3, max_iterations=20),
         a_run("<b>x</b>", state=RunState.FAILED, reason="<script>alert(1)</script>"),
         a_run("done", state=RunState.SUCCESS, ended="merged", iteration=2),
     ]

@@ -13,13 +13,11 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from rooda.workspace.git import GitError
-from rooda.workspace.snapshots.notes import Permissions, SnapshotNotes
 from rooda.workspace.snapshots.restore import RestorePlan, plan_restore
 from rooda.workspace.tree_changes import GITLINK, Changes, Difference
 from support.children import until
 from support.gitrepo import Repo, Walk, compare, repository, walk
 from support.properties import examples
-from support.tables import each_row
 
 
 @pytest.fixture(scope="session")
@@ -186,13 +184,6 @@ def test_permissions_come_back_exactly(repo: Repo) -> None:
     assert mode(repo.path / "same/600") == 0o644
     assert mode(repo.path / "changed/640") == 0o644
     assert not (repo.path / "gone").exists()
-
-
-@each_row("name", ["../x", "/x", "a/../../x", ".git/config", "a\0", "\ud800", "a//b"])
-def test_forged_permissions_of_other_files_are_ignored(name: str) -> None:
-    notes = SnapshotNotes(permissions=Permissions(others={name: 0o777, "good": 0o600}))
-    read = SnapshotNotes.read(notes.message("title").decode())
-    assert read.permissions.others == {"good": 0o600}
 
 
 # -- what a restore keeps ------------------------------------------------------------------

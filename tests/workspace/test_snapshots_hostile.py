@@ -18,13 +18,11 @@ import pytest
 from rooda.iteration.tracker import FileChangeTracker
 from rooda.workspace import git as git_module
 from rooda.workspace.git import Git, GitError, GitStoppedError
-from rooda.workspace.snapshots.notes import SnapshotNotes
 from rooda.workspace.tools import Tools
 from rooda.workspace.tree_changes import Changes
 from support.children import until
 from support.faults import powerless, small_disk
 from support.gitrepo import Repo, repository, walk
-from support.tables import each_row
 from support.workspace import Workspace, alive
 
 pytestmark = pytest.mark.real
@@ -226,11 +224,6 @@ def test_nothing_is_written_through_a_link(repo: Repo, tmp_path: Path) -> None:
     snapshots.restore("r1", "u1", "u2")
     assert (repo.path / "src").readlink() == elsewhere
     assert (elsewhere / "main.c").read_text() == "not in the work tree"
-
-
-@each_row("told", ["[", "{}", '{"usual": [1], "modes": []}', "[" * 100_000, '{"usual": 5}'])
-def test_damaged_notes_are_no_notes(told: str) -> None:
-    assert SnapshotNotes.read(f"title\n\n{told}\n") == SnapshotNotes()
 
 
 # -- the machine ---------------------------------------------------------------------------

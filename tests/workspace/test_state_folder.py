@@ -1,12 +1,11 @@
 """`.rooda` and its folders, created by several commands at the same moment."""
 
+import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
-
-from rooda.workspace.state_folder import make_folders
+from rooda.workspace.state_folder import make_folders, make_state_folder
 from support.states import state_of
 
 _AT_ONCE = 8
@@ -28,27 +27,8 @@ def test_commands_that_create_the_folder_at_the_same_moment_all_succeed(tmp_path
         assert [one.name for one in state_of(workspace).iterdir()] == ["notes"]
 
 
-def test_a_link_in_place_of_a_folder_is_not_followed(tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    folder = Path(make_folders(state_of(tmp_path)))
-    (folder / "notes").symlink_to(outside)
-    made = Path(make_folders(state_of(tmp_path), "notes"))
-    assert not made.is_symlink()
-    assert made.is_dir()
-    assert list(outside.iterdir()) == []
-
-
-def test_a_file_that_appears_in_place_of_the_folder_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = Path.mkdir
-
-    def slow(self: Path, mode: int = 0o777, **words: bool) -> None:
-        if self.name == "notes":
-            self.symlink_to(tmp_path)
-        real(self, mode, **words)
-
-    monkeypatch.setattr(Path, "mkdir", slow)
-    with pytest.raises(FileExistsError):
-        make_folders(state_of(tmp_path), "notes")
+def test_a_folder_that_others_could_read_is_made_private(tmp_path: Path) -> None:
+    state = state_of(tmp_path)
+    state.mkdir(parents=True, mode=0o755)
+    make_state_folder(state)
+    assert stat.S_IMODE(state.stat().st_mode) == 0o700

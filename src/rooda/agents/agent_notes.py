@@ -217,8 +217,8 @@ class AgentNotes:
             self.turns,
             self.tokens,
             self.cost,
-            _percent(self.context_used, window) if self.context_used and window else None,
             self.messages,
+            _percent(self.context_used, window) if self.context_used and window else None,
         )
 
     def begins(self) -> None:

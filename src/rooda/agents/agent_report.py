@@ -66,16 +66,26 @@ class Said(NamedTuple):
     text: str
 
 
-class Usage(Struct, frozen=True):
-    """The usage of one run of a CLI; unknown values are None."""
+class SessionFacts(Struct, frozen=True):
+    """What a CLI reports about one run of it, and the record keeps; unknown values are None."""
 
     model: str | None = None  # the name of the model
     session_id: str | None = None  # the id of the CLI's session
     turns: int | None = None  # requests to the model
     tokens: Tokens | None = None  # what the model read and wrote
     cost: float | None = None  # US dollars
-    context_percent: int | None = None  # how full the model's context is
     messages: int | None = None  # texts that the assistant wrote
+
+    @property
+    def session(self) -> dict[str, Any]:
+        """These facts alone, by their names."""
+        return {name: getattr(self, name) for name in SessionFacts.__struct_fields__}
+
+
+class Usage(SessionFacts, frozen=True):
+    """The usage of one run of a CLI; unknown values are None."""
+
+    context_percent: int | None = None  # how full the model's context is
 
     def to_json(self) -> dict[str, Any]:
         """Return the values that are stored in the record."""

@@ -115,8 +115,9 @@ def _trial_failure(trial: TrialResult) -> Failure | None:
     if ended is None or ended.verdict in (Verdict.CONTINUE, Verdict.COMPLETE, Verdict.INTERRUPTED):
         return None
     kind = ended.kind or FailureKind.EXIT
-    evidence = ended.evidence if kind is FailureKind.TIMEOUT else ended.reason
-    context = ended.failure
+    facts = ended.facts
+    evidence = (facts.evidence if kind is FailureKind.TIMEOUT else facts.reason) or ""
+    context = facts.failure
     if context is None:
         return Failure(kind, evidence)
     words = last_line(context.suffix or context.preview)[-_LONGEST_LINE:]

@@ -13,7 +13,6 @@ from rooda.text.controls import one_line
 from rooda.text.masking import Masker
 
 _ASSIGNMENT = re.compile(r"\A([A-Za-z_][A-Za-z0-9_]*)=.+", re.DOTALL)
-_SHORTEST_SECRET = 8  # characters; a shorter value may be an ordinary word
 
 
 class Mark(StrEnum):

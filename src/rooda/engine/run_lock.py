@@ -122,11 +122,8 @@ def _trace(earlier: LockNote) -> RunTrace:
 
 
 def _transcripts(state: StateFolder, run: str) -> list[Path]:
-    """Return the files that the agents of a run printed to. A link may lead to other files."""
+    """Return the files that the agents of a run printed to."""
     folder = run_folder(state, run)
-    above = (state, folder.parent, folder)
-    if any(one.is_symlink() for one in above):
-        return []
     return [path for name in (STDOUT, STDERR) for path in folder.glob(f"*/{name}")]
 
 

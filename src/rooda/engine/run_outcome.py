@@ -5,16 +5,17 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from rooda.agents.failure_kinds import FailureKind
 from rooda.engine.resume import Resumed
 from rooda.iteration.types import IterationStatus
 from rooda.loop.emitter import Stamped
 from rooda.loop.iteration_events import IterationEnded
+from rooda.loop.iteration_facts import IterationFacts
 from rooda.loop.run_events import RunEnded
+from rooda.loop.run_facts import RunFacts
 from rooda.loop.waits import AgentHold
-from rooda.record.rows import IterationRow
-from rooda.tasks.standing import TaskCount
 from rooda.text.controls import storable
 from rooda.text.plain_files import replace_file
 
@@ -35,8 +36,8 @@ class LastAttempt(Struct, frozen=True):
     reason: str = ""
 
 
-class RunOutcome(Struct, frozen=True):
-    """What came of a run: all starts of it together. Fields may be added, never renamed.
+class RunOutcome(RunFacts, frozen=True, kw_only=True, omit_defaults=False):
+    """What came of a run: the facts, and what follows from all attempts at its iterations.
 
     `iteration` is the last one that has ended, `attempts` counts those at all iterations. `good`
     and `failed` are iterations. `cost` is null if no agent told any, `costs_unknown` counts the
@@ -44,24 +45,18 @@ class RunOutcome(Struct, frozen=True):
     """
 
     run: str | None
-    status: str
-    rule: str | None = None
     reason: str = ""
     exit_code: int = 1
     procedure: str = ""
     iteration: int = 0
-    max_iterations: int | None = None
     attempts: int = 0
     good: int = 0
     failed: int = 0
-    cost: float | None = None
     costs_unknown: int = 0
-    tokens: int | None = None
     consecutive_failures: int = 0
     last: LastAttempt | None = None
     limit: AgentHold | None = None
     retry_in: float | None = None  # seconds that a paused run would have waited for its next try
-    tasks: TaskCount | None = None  # of the task file
     problems: tuple[str, ...] = ()  # why the run could not start
     format: int = FORMAT
 
@@ -69,15 +64,14 @@ class RunOutcome(Struct, frozen=True):
 class OutcomeKeeper:
     """A listener that counts the attempts of a run; an earlier start has some already."""
 
-    def __init__(
-        self, run: str, procedure: str, most: int | None, resumed: Resumed | None = None
-    ) -> None:
-        self._run, self._procedure, self._most = run, procedure, most
+    def __init__(self, run: str, procedure: str, resumed: Resumed | None = None) -> None:
+        self._run, self._procedure = run, procedure
         self._iteration = 0 if resumed is None else resumed.state.iteration
         self._attempts: dict[tuple[int, int], LastAttempt] = {}
         self._costs: dict[tuple[int, int], float | None] = {}
         for row in () if resumed is None else resumed.rows:
-            self._add(_recorded(row), row.cost)
+            commit = None if row.commit is None else row.commit.commit
+            self._add(_attempt(row, commit), row.cost)
 
     def __call__(self, stamped: Stamped) -> None:
         """Count an iteration that has ended."""
@@ -86,7 +80,7 @@ class OutcomeKeeper:
             return
         if event.state is not None:
             self._iteration = event.state.iteration
-        self._add(_ended(event), None if event.usage is None else event.usage.cost)
+        self._add(_attempt(event.facts, event.commit), event.facts.cost)
 
     def _add(self, one: LastAttempt, cost: float | None) -> None:
         key = (one.number, one.attempt)
@@ -99,28 +93,23 @@ class OutcomeKeeper:
         statuses = {one.number: one.status for one in every}  # of the last attempt at each
         last = every[-1] if every else None
         is_told = any(cost is not None for cost in self._costs.values())
+        reason = last.reason if last else ""
+        cost = (ended.facts.cost or 0.0) if is_told else None
         return RunOutcome(
+            **asdict(ended.facts) | {"cost": cost},
             run=self._run,
-            status=str(ended.status),
-            rule=str(ended.rule),
-            reason=ended.why(last.reason if last else ""),
-            exit_code=ended.exit_code,
+            reason=ended.why(reason),
             procedure=self._procedure,
             iteration=self._iteration,
-            max_iterations=self._most,
             attempts=len(every),
             good=sum(one == str(IterationStatus.COMPLETED) for one in statuses.values()),
             failed=sum(one in _FAILED for one in statuses.values()),
-            cost=ended.cost if is_told else None,
             costs_unknown=sum(
                 self._costs[(one.number, one.attempt)] is None and _has_run(one) for one in every
             ),
-            tokens=ended.tokens or None,
-            consecutive_failures=ended.consecutive_failures,
             last=last,
             limit=ended.limit,
             retry_in=ended.retry_in,
-            tasks=ended.tasks,
         )
 
 
@@ -129,22 +118,9 @@ def _has_run(one: LastAttempt) -> bool:
     return one.status != IterationStatus.SKIPPED and one.kind != FailureKind.NOT_STARTED
 
 
-def _ended(event: IterationEnded) -> LastAttempt:
-    return LastAttempt(
-        event.iteration,
-        event.attempt,
-        str(event.status),
-        event.kind and str(event.kind),
-        event.headline,
-        event.commit,
-        event.reason,
-    )
-
-
-def _recorded(row: IterationRow) -> LastAttempt:
-    commit = None if row.commit is None else row.commit.commit
-    words = (row.headline or "", commit, row.reason or "")
-    return LastAttempt(row.number, row.attempt, row.status, row.kind, *words)
+def _attempt(facts: IterationFacts, commit: str | None) -> LastAttempt:
+    words = (facts.headline or "", commit, facts.reason or "")
+    return LastAttempt(facts.number, facts.attempt, facts.status, facts.kind, *words)
 
 
 def write_outcome(path: Path, outcome: RunOutcome) -> str:
@@ -160,7 +136,9 @@ def write_outcome(path: Path, outcome: RunOutcome) -> str:
 def write_not_started(path: Path, problems: Sequence[str], run: str | None = None) -> None:
     """Write that the run could not start; the user has read the problems already."""
     reason = problems[0] if problems else ""
-    outcome = RunOutcome(run or None, NOT_STARTED, reason=reason, problems=tuple(problems))
+    outcome = RunOutcome(
+        run=run or None, status=NOT_STARTED, reason=reason, problems=tuple(problems)
+    )
     write_outcome(path, outcome)
 
 

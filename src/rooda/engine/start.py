@@ -49,7 +49,6 @@ from rooda.loop.loop import run_loop
 from rooda.loop.note_delivery import NoteBox
 from rooda.loop.run_events import ConfigResolved, ProblemFound
 from rooda.loop.services import Services
-from rooda.loop.state import limits_of
 from rooda.process.interrupts import Interrupts
 from rooda.process.libc import return_large_blocks_to_system
 from rooda.text.colors import Painter, wants_color
@@ -133,7 +132,7 @@ def start_run(
             emitter(taken_up.told(resumed.state))
         if switched is not None:
             emitter(switched)
-        keeper = OutcomeKeeper(lock.run, plan.procedure, limits_of(plan).max_iterations, resumed)
+        keeper = OutcomeKeeper(lock.run, plan.procedure, resumed)
         emitter.add(keeper)
         emitter.add(lock.note_agent)
         awake.listen(emitter)
@@ -168,7 +167,7 @@ def start_run(
         with noted_for_resume(files, plan, lock.run):
             ended = run_loop(plan, services, resumed.state if resumed else None)
         return RunResult(
-            ended.exit_code, masker.tree(keeper.outcome(ended)), tuple(emitter.failures)
+            ended.facts.exit_code or 0, masker.tree(keeper.outcome(ended)), tuple(emitter.failures)
         )
 
 

@@ -5,6 +5,7 @@ long. It opens regular files only, without waiting: a pipe would block rooda, a 
 """
 
 import contextlib
+import errno
 import os
 import shutil
 import stat
@@ -30,6 +31,7 @@ __all__ = ["FOLDER", "NEW", "Beneath", "Entry", "Listing", "Read", "set_mode"]
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+_PIECE = 1024 * 1024
 _LISTED = stat.S_IRUSR | stat.S_IXUSR  # what the owner of a folder needs to list it
 
 
@@ -135,12 +137,18 @@ class Beneath:
 
     # -- writing ---------------------------------------------------------------------------------
 
-    def write_new(self, name: str, content: IO[bytes], mode: int) -> None:
-        """Write a file that does not exist yet, and the folders above it."""
+    def write_new(self, name: str, content: IO[bytes], mode: int, size: int | None = None) -> None:
+        """Write a file that does not exist yet, and the folders above it.
+
+        `size` is how many bytes of the content belong to it; without one, all of them.
+        """
         with self.above(name, make=True) as (parent, last):
             fd = os.open(last, NEW, 0o600, dir_fd=parent)
             with os.fdopen(fd, "wb") as file:
-                shutil.copyfileobj(content, file)
+                if size is None:
+                    shutil.copyfileobj(content, file)
+                else:
+                    copy_bytes(content, file, size)
                 os.fchmod(fd, mode)
 
     def make_link(self, name: str, target: bytes) -> None:
@@ -157,6 +165,16 @@ class Beneath:
         """Delete a file, a link, or a folder with all that is in it."""
         with self.above(name) as (parent, last):
             remove_at(parent, last)
+
+
+def copy_bytes(source: IO[bytes], target: IO[bytes], size: int) -> None:
+    """Copy this many bytes. Raises OSError if there are fewer."""
+    while size:
+        piece = source.read(min(size, _PIECE))
+        if not piece:
+            raise OSError(errno.EIO, "there is less than the content")
+        target.write(piece)
+        size -= len(piece)
 
 
 def remove_at(parent: int, name: str) -> None:

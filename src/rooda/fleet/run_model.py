@@ -1,7 +1,7 @@
 """The words of the fleet: task, batch, run, and the states of a run. Pure."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
@@ -84,7 +84,25 @@ class Order(StrEnum):
     NOW = "now"
 
 
-class Run(Struct, frozen=True):
+class RunProgress(Struct, frozen=True, kw_only=True):
+    """How far a run is: what git, the database and the views keep of the outcome of iterations.
+
+    A fact is declared here; `fleet_tables.py` has a column for it.
+    """
+
+    iteration: Count = 0  # the last one that was published
+    max_iterations: Count | None = None
+    cost: Amount = 0.0
+    unknown_costs: Count = 0  # iterations whose agent told no cost
+    headline: str = ""  # of the last iteration, in the words of its agent
+
+    @property
+    def progress(self) -> dict[str, Any]:
+        """These facts alone, by their names."""
+        return {name: getattr(self, name) for name in RunProgress.__struct_fields__}
+
+
+class Run(RunProgress, frozen=True):
     """One run as the database has it. Git has the truth about its iterations."""
 
     project: str
@@ -94,10 +112,6 @@ class Run(Struct, frozen=True):
     state: RunState = RunState.QUEUED
     turn: Count = 1
     life: str = ""  # an end that was published in an earlier life does not count any more
-    iteration: Count = 0  # the last one that was published
-    most_iterations: Count | None = None
-    cost: Amount = 0.0
-    unknown_costs: Count = 0  # iterations whose agent told no cost
     reason: str = ""  # why it waits, or how it ended, in words
     not_before: Moment = 0.0  # seconds since 1970: when a waiting run is ready again
     worker: str = ""  # that has it, or had it last
@@ -105,7 +119,6 @@ class Run(Struct, frozen=True):
     order: Order = Order.NONE
     added: Moment = 0.0
     changed: Moment = 0.0
-    headline: str = ""  # of the last iteration, in the words of its agent
     ended: str = ""  # merged, PR #12, ...; empty: the branch alone
 
     @property

@@ -7,8 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from rooda.live.machine_runs import learn
-from rooda.record.database import NAME
-from rooda.record.file_watch import beside
+from rooda.record.database import NAME, beside
 from rooda.record.record_reader import RecordReader
 from rooda.record.rows import RUNNING, StoreError
 from rooda.record.run_folders import run_folder

@@ -130,6 +130,13 @@ class _AgentRun:
             keep_file(self._plan.state, f"{place}/{ORDER}", result.order.dump())
         context.process = result
         context.response = self._response(result)
+        context.learn(
+            truncated=result.stdout.truncated or result.stderr.truncated,
+            cleaned_up=result.cleaned_up,
+        )
+        if context.report is not None:
+            report = context.report
+            context.learn(incomplete=not report.is_complete, **report.usage.session)
 
     def _sealed(self, kept: IO[bytes]) -> IO[bytes]:
         """Return the prompt as a file in memory, where the system has such files.

@@ -19,7 +19,7 @@ from rooda.loop.work_events import (
     SnapshotTaken,
     SnapshotTrouble,
 )
-from rooda.workspace.tree_changes import TreeScan
+from rooda.workspace.tree_changes import LineCounts, TreeScan
 
 _LAST_WORDS = 16 * 1024  # bytes of an agent's text that can contain its closing words
 
@@ -36,8 +36,13 @@ def find_changes(context: IterationContext) -> None:
         if services.halts:
             _leave_to_the_user(context, services.tracker.root)
     usage = None if report is None else report.usage.context_percent
-    context.iteration.result = result_of(response, context.seen, context.agent_ms, usage)
-    context.headline = _headline(context)
+    seen = context.seen
+    context.learn(
+        result=result_of(response, seen, context.agent_ms, usage),
+        commits=seen.commits or None,
+        lines=LineCounts.of(seen.changes, seen.lines),
+    )
+    context.learn(headline=_headline(context) or None)
     find_tests(context)
     report_tree(services, context.number, context.seen)
     context.task = context.plan.work.done(context.task)
@@ -60,7 +65,7 @@ def _leave_to_the_user(context: IterationContext, root: Path) -> None:
 
 def _headline(context: IterationContext) -> str:
     """Return the headline: from the agent's summary, else from its closing words."""
-    response, report, result = context.response, context.report, context.iteration.result
+    response, report, result = context.response, context.report, context.facts.result
     if response is None or result is None:
         return ""
     mask = context.services.masker.text  # a headline is published, in the message of the commit
@@ -77,7 +82,7 @@ def _headline(context: IterationContext) -> str:
 
 def find_tests(context: IterationContext, verify: bytes = b"") -> None:
     """Read the tests that the agent ran, and those that `verify` ran, if it has run."""
-    values, result, response = context.plan.values, context.iteration.result, context.response
+    values, result, response = context.plan.values, context.facts.result, context.response
     if result is None or response is None:
         return
     tests = None
@@ -86,7 +91,7 @@ def find_tests(context: IterationContext, verify: bytes = b"") -> None:
         folder = context.plan.working_dir
         tests = read_tests(outputs, values[TEST_REPORTS], folder, context.agent_started)
     context.tests = tests or context.tests
-    context.iteration.result = with_tests(result, tests, context.state.tests, context.seen.commits)
+    context.learn(result=with_tests(result, tests, context.state.tests, context.seen.commits))
 
 
 def report_tree(services: Services, number: int, seen: TreeScan) -> None:

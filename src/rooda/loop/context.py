@@ -4,6 +4,7 @@ import time
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from rooda.agents.agent_report import AgentReport
 from rooda.agents.failure_kinds import FailureKind
@@ -14,7 +15,8 @@ from rooda.iteration.types import Iteration, IterationStatus
 from rooda.loop import hooks
 from rooda.loop.doneness import Answer
 from rooda.loop.hooks import HookPayload, Moment
-from rooda.loop.iteration_events import Segment, StageEntered
+from rooda.loop.iteration_events import StageEntered
+from rooda.loop.iteration_facts import IterationFacts
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.promises import Promises
 from rooda.loop.services import Services
@@ -22,7 +24,7 @@ from rooda.loop.state import Limits, State
 from rooda.process.request import ProcessResult
 from rooda.tasks.markdown_tasks import Task
 from rooda.tasks.standing import TaskLedger, TaskStanding
-from rooda.testresults.census import TestCensus, TestLoss
+from rooda.testresults.census import TestCensus
 from rooda.testresults.results import TestResults
 from rooda.workspace.state_folder import place_of
 from rooda.workspace.tree_changes import Changes, TreeScan
@@ -32,6 +34,7 @@ from rooda.workspace.user_notes import UserNote
 class IterationContext(Struct):
     """What the stages of one iteration share. Each stage reads it and adds what it learns.
 
+    `facts` are what the record keeps and the views show; the rest ends with the iteration.
     `outcome` is None until something has decided it: the pre hooks, the prompt or the signals.
     """
 
@@ -40,6 +43,7 @@ class IterationContext(Struct):
     services: Services
     limits: Limits
     iteration: Iteration
+    facts: IterationFacts
     task: CurrentTask
     tests: TestResults | None
     census: TestCensus | None  # the tests that the next verify is compared with
@@ -57,13 +61,8 @@ class IterationContext(Struct):
     promises: Promises = field(default_factory=Promises)
     restored: set[str] = field(default_factory=set)  # protected files that rooda brought back
     violations: dict[str, str] = field(default_factory=dict)  # others, and why they could not be
-    headline: str = ""  # what the agent says that it did, on one line
-    commit: str | None = None  # rooda's commit of the work
-    commit_holds: tuple[int, ...] = ()  # earlier failed iterations whose work is in it
     feedback: str = ""
     refusal: str = ""  # why nothing of this iteration may leave the work tree
-    lost: TestLoss | None = None  # tests that are gone or skipped since the last verify
-    segments: list[Segment] = field(default_factory=list)
     ledger: TaskLedger = TaskLedger()
     standing: TaskStanding | None = None  # the tasks of the task file, after the agent
     not_done: Answer | None = None  # why a SUCCESS of the agent is refused (`done_when`)
@@ -72,7 +71,7 @@ class IterationContext(Struct):
     @property
     def number(self) -> int:
         """The iteration's number."""
-        return self.iteration.number
+        return self.facts.number
 
     @property
     def agent(self) -> Agent:
@@ -109,13 +108,17 @@ class IterationContext(Struct):
         """The earlier failed iterations whose work was uncommitted before this one."""
         return tuple(one for one in self.state.uncommitted if one != self.number)
 
+    def learn(self, **facts: Any) -> None:
+        """Add facts, by the names of their fields."""
+        self.facts = replace(self.facts, **facts)
+
     def add_feedback(self, words: str) -> None:
         """Add a paragraph to what the next prompt says about this iteration."""
         self.feedback = "\n\n".join(filter(None, (self.feedback, words)))
 
     def enter(self, status: IterationStatus) -> None:
         """Tell that the iteration has reached a stage."""
-        self.iteration.status = status
+        self.learn(status=str(status))
         self.services.emit(StageEntered(self.number, status))
 
     def others_may_change_files(self) -> None:
@@ -126,12 +129,12 @@ class IterationContext(Struct):
     def run_hooks(self, moment: Moment, outcome: Outcome | None = None) -> Outcome | None:
         """Run the hooks of a moment; the outcome that they ask for, if they object."""
         self.others_may_change_files()
-        status = self.iteration.status if outcome is None else status_of(outcome)
-        payload = HookPayload(self.number, str(status), self._so_far(outcome))
+        status = self.facts.status if outcome is None else str(status_of(outcome))
+        payload = HookPayload(self.number, status, self._so_far(outcome))
         return hooks.run(moment, self.plan, self.services, payload)
 
     def _so_far(self, outcome: Outcome | None) -> dict[str, Any]:
-        result = self.iteration.result
+        result = self.facts.result
         return {
             "reason": outcome.explained if outcome else "",
             "kind": outcome.kind if outcome else None,

@@ -36,9 +36,8 @@ from rooda.loop.iteration_events import (
     IterationStarted,
     PromptAssembled,
     PromptFailed,
-    Segment,
-    SegmentKind,
 )
+from rooda.loop.iteration_facts import IterationFacts, Segment, SegmentKind
 from rooda.loop.note_delivery import prompt_with_notes
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.promises import Promises
@@ -74,12 +73,25 @@ class IterationReport(Struct, frozen=True):
 
 def run_iteration(plan: Plan, state: State, services: Services) -> IterationReport:
     """Run the next iteration of a run to its end."""
+    limits, number = limits_of(plan), state.iteration + 1
     context = IterationContext(
         plan=plan,
         state=state,
         services=services,
-        limits=limits_of(plan),
-        iteration=Iteration(state.iteration + 1),
+        limits=limits,
+        iteration=Iteration(number),
+        facts=IterationFacts(
+            number=number,
+            attempt=state.attempt,
+            status=str(IterationStatus.PENDING),
+            agent=plan.agents[state.agent].name,
+            truncated=False,
+            incomplete=False,
+            cleaned_up=(),
+            failures_before=state.consecutive_failures,
+            threshold=limits.failure_threshold,
+            tasks=None if state.tasks is None else state.tasks.known_count,
+        ),
         task=state.task,
         tests=state.tests,
         census=state.census,
@@ -108,7 +120,8 @@ def _run_stage(stage: Callable[[IterationContext], None], context: IterationCont
     seconds = context.services.monotonic() - began
     kind = _SEGMENTS.get(stage)
     if kind is not None and seconds >= _SHORTEST_SEGMENT:
-        context.segments.append(Segment(kind, began - context.began, seconds))
+        segment = Segment(kind, began - context.began, seconds)
+        context.learn(segments=(*context.facts.segments, segment))
 
 
 def _started(context: IterationContext) -> IterationStarted:
@@ -233,15 +246,15 @@ def commit(context: IterationContext) -> None:
     context.outcome, words = publisher.commit(
         context.decided, _message(context), context.seen.left_out, context.failed_before
     )
-    context.commit, context.commit_holds = publisher.made, publisher.holds
+    context.learn(commit=publisher.made)
     context.add_feedback(words)
 
 
 def _message(context: IterationContext) -> str:
     """Return the message of the commit."""
-    result = context.iteration.result
+    result = context.facts.result
     names = {
-        "headline": context.headline,
+        "headline": context.facts.headline or "",
         "procedure": context.plan.procedure,
         "mode": context.plan.mode,
         "iteration": str(context.number),
@@ -269,7 +282,8 @@ def publish(context: IterationContext) -> None:
     if context.plan.values[GIT_PUBLISH] is None or not _ran(context.decided) or context.refusal:
         return
     context.others_may_change_files()
-    commit = context.commit or context.seen.head
+    made = context.facts.commit
+    commit = context.seen.head if made is None else made.commit
     with without_agent(context.services, context.number):
         refused = publish_command.publish(context.plan, context.services, context.number, commit)
     context.outcome = refused or context.decided

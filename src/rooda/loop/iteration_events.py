@@ -1,28 +1,31 @@
 """What happens in an iteration: its start and end, its prompt, its agent, its signals."""
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import replace
-
-from rooda.agents.agent_report import Usage
+from rooda.agents.agent_report import SessionFacts, Usage
 from rooda.agents.failure_kinds import FailureKind
-from rooda.iteration.types import IterationResult, IterationStatus
+from rooda.iteration.types import IterationStatus
 from rooda.loop.failure import FailureContext
 from rooda.loop.iteration_detail import LOGGED_COMMIT, SHORT_COMMIT, IterationDetail
+from rooda.loop.iteration_facts import IterationFacts
 from rooda.loop.outcome import Verdict
 from rooda.loop.state import State
-from rooda.process.events import NamedProcess
-from rooda.tasks.standing import TaskCount
 from rooda.text.colors import Color
 from rooda.text.controls import one_line
 from rooda.text.event import Event, Field, LogLevel, Message, say
+from rooda.text.formats import to_builtins
 from rooda.text.times import format_duration
-from rooda.workspace.tree_changes import LineCounts
 
 _SEVERAL = 3  # so many equal failures in a row are worth a line
+# The facts that logs call otherwise than the record does.
+LOGGED_AS = {
+    "number": "iteration",
+    "signal": "promise_signal",
+    "failures_after": "consecutive_failures",
+}
+EMPTY = {"headline": "", "commits": 0, "successes": 0}  # what logs have in the place of null
+_SESSION = frozenset(SessionFacts.__struct_fields__)  # in logs one object, `usage`
 
 
 def position(number: int, maximum: int | None) -> str:
@@ -32,24 +35,6 @@ def position(number: int, maximum: int | None) -> str:
 
 def _joined(*lines: str) -> str:
     return "\n".join(filter(None, lines))
-
-
-class SegmentKind(StrEnum):
-    """What rooda did in a part of an iteration."""
-
-    AGENT = "agent"
-    VERIFY = "verify"
-    COMMIT = "commit"
-    PUSH = "push"
-    HOOKS = "hooks"
-
-
-class Segment(Struct, frozen=True):
-    """A part of an iteration; times are in seconds, without the time that the machine slept."""
-
-    kind: SegmentKind
-    start: float  # since the start of the iteration
-    seconds: float
 
 
 class IterationStarted(Event, frozen=True):
@@ -195,46 +180,51 @@ class IterationEnded(Event, frozen=True):
     """An iteration has ended, in whatever way: there is one for each that started."""
 
     raised = (LogLevel.ERROR, "the iteration failed")
-    unlogged = ("state",)
-    iteration: int  # the number of the iteration
-    max_iterations: int | None  # how many iterations may run; null means no limit
-    duration: float  # how many seconds it took
-    verdict: Verdict  # `success`, `done`, `failure`, `abort`, `limited` or `interrupted`
-    promise_signal: str | None  # the signal of the agent
-    truncated: bool  # rooda dropped the beginning of the output
-    despite_exit: bool  # the agent failed, but its signal counts
-    consecutive_failures: int  # how many iterations in a row failed, this one included
-    threshold: int  # how many failures in a row abort the run
-    failure: FailureContext | None  # details of a failure
-    cleaned_up: tuple[NamedProcess, ...] = ()  # the processes that the agent left behind
-    status: IterationStatus = IterationStatus.COMPLETED  # the status in the record
-    kind: FailureKind | None = None  # the kind of failure, see [agents.md](agents.md#failures)
-    reason: str = ""  # why it failed, in words
-    evidence: str = ""  # the line or the exit that decided
-    failures_before: int = 0  # how many iterations in a row failed before this one
-    returned_to: int | None = None  # an earlier iteration that left the same tree
-    result: IterationResult | None = None  # what the iteration did
-    state: State | None = None  # where the run stands now
-    attempt: int = 1  # which attempt at this iteration
+    unlogged = ("facts", "own_commit", "state")
+    facts: IterationFacts  # what the record keeps of it
+    max_iterations: int | None = None  # how many iterations may run; null means no limit
+    confirm: int = 1  # how many iterations in a row have to signal SUCCESS (`signals.confirm`)
     task: str = ""  # the task that ralph has chosen
-    agent: str = ""  # the agent that worked
-    usage: Usage | None = None  # what the agent used, if it tells
-    incomplete: bool = False  # the output ends without its result
-    same_failures: int = 0  # how many equal failures in a row, this one included
-    headline: str = ""  # what the agent says that it did, on one line
-    segments: tuple[Segment, ...] = ()  # how the iteration spent its time
-    commits: int = 0  # how many commits the agent made
-    lines: LineCounts | None = None  # how many files and lines changed
-    commit: str | None = None  # rooda's commit of the work, else the last one that the agent made
-    commit_holds: tuple[int, ...] = ()  # earlier failed iterations whose work is in that commit
     tests_gained: int | None = None  # how many more tests passed than at the last count
-    tests_lost: str = ""  # what happened to the tests since the last verify, in a few words
-    successes: int = 0  # how many iterations in a row signaled SUCCESS, with `signals.confirm`
-    confirm: int = 1  # how many have to (`signals.confirm`)
-    tasks: TaskCount | None = None  # how many tasks of the task file are done (`tasks`)
+    own_commit: str | None = None  # the last commit that the agent made
+    state: State | None = None  # where the run stands now
+
+    @property
+    def verdict(self) -> Verdict:
+        """What became of it."""
+        return Verdict(self.facts.verdict or "")
+
+    @property
+    def kind(self) -> FailureKind | None:
+        """The kind of failure."""
+        return next((kind for kind in FailureKind if kind == self.facts.kind), None)
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the agent used, if it tells."""
+        result = self.facts.result
+        full = None if result is None else result.context_usage_percent
+        usage = Usage(**self.facts.session, context_percent=full)
+        return None if usage == Usage() else usage
+
+    @property
+    def commit(self) -> str | None:
+        """Return rooda's commit of the work, else the last one that the agent made."""
+        made = self.facts.commit
+        return self.own_commit if made is None else made.commit
+
+    @property
+    def commit_holds(self) -> tuple[int, ...]:
+        """Earlier failed iterations whose work is in that commit."""
+        return () if self.facts.commit is None else self.facts.commit.holds
+
+    @property
+    def tests_lost(self) -> str:
+        """What happened to the tests since the last verify, in a few words."""
+        return "" if self.facts.tests_lost is None else self.facts.tests_lost.loss.brief
 
     def is_raised(self) -> bool:
-        return self.verdict is Verdict.FAILURE or self.failure is not None
+        return self.verdict is Verdict.FAILURE or self.facts.failure is not None
 
     @property
     def tone(self) -> Color | None:
@@ -247,16 +237,32 @@ class IterationEnded(Event, frozen=True):
         return () if self.commit is None else (self.commit[:SHORT_COMMIT],)
 
     def to_json(self) -> dict[str, Any]:
-        body = Event.to_json(replace(self, result=None, state=None))
-        return body | {"result": self.result and self.result.to_json(output=False)}
+        """Return the facts and the fields of the event, all in one object."""
+        facts = {
+            LOGGED_AS.get(name, name): to_builtins(getattr(self.facts, name))
+            for name in self.facts.__struct_fields__
+            if name not in _SESSION
+        }
+        result = self.facts.result
+        return {
+            **facts,
+            **{name: facts[name] or empty for name, empty in EMPTY.items()},
+            **super().to_json(),
+            "result": result and result.to_json(output=False),
+            "usage": self.usage and to_builtins(self.usage),
+            "commit": self.commit,
+            "commit_holds": self.commit_holds,
+            "tests_lost": self.tests_lost,
+        }
 
     def describe(self) -> Message | None:
-        truncated: Field = ("truncated", True if self.truncated else None)
-        elapsed: Field = ("elapsed", format_duration(self.duration))
-        number: Field = ("iteration", self.iteration)
+        facts = self.facts
+        truncated: Field = ("truncated", True if facts.truncated else None)
+        elapsed: Field = ("elapsed", format_duration(self._seconds))
+        number: Field = ("iteration", facts.number)
         match self.verdict:
             case Verdict.CONTINUE:
-                where = position(self.iteration, self.max_iterations)
+                where = position(facts.number, self.max_iterations)
                 fields = (
                     elapsed,
                     ("status", "success"),
@@ -266,8 +272,8 @@ class IterationEnded(Event, frozen=True):
                     *self._work_fields(),
                 )
                 return Message(f"Completed iteration {where}", fields)
-            case Verdict.COMPLETE if not self.despite_exit:  # else `ExitOverridden` says it
-                signal: Field = ("promise_signal", self.promise_signal)
+            case Verdict.COMPLETE if not facts.despite_exit:  # else `ExitOverridden` says it
+                signal: Field = ("promise_signal", facts.signal)
                 fields = (
                     signal,
                     number,
@@ -278,18 +284,18 @@ class IterationEnded(Event, frozen=True):
                     *self._work_fields(),
                 )
                 return Message("AI CLI succeeded", fields)
-            case Verdict.FAILURE | Verdict.ABORT if self.failure is not None:
-                return Message("AI CLI failed", self._failure_fields(self.failure))
+            case Verdict.FAILURE | Verdict.ABORT if facts.failure is not None:
+                return Message("AI CLI failed", self._failure_fields(facts.failure))
             case Verdict.LIMITED:
-                why: tuple[Field, ...] = (("agent", self.agent), ("reason", self.reason))
+                why: tuple[Field, ...] = (("agent", facts.agent), ("reason", facts.reason))
                 return Message(f"Stopped: {self._why_it_stopped()}", (*why, number, elapsed))
             case Verdict.FAILURE:
                 return say(
                     "Iteration skipped",
-                    reason=self.reason or None,
-                    consecutive_failures=self.consecutive_failures,
-                    threshold=self.threshold,
-                    iteration=self.iteration,
+                    reason=facts.reason or None,
+                    consecutive_failures=facts.failures_after,
+                    threshold=facts.threshold,
+                    iteration=facts.number,
                 )
             case _:
                 return None  # the end of the run says it
@@ -298,10 +304,10 @@ class IterationEnded(Event, frozen=True):
         is_timeout = failure.kind is FailureKind.TIMEOUT
         return (
             *failure.fields(),
-            ("consecutive_failures", self.consecutive_failures),
-            ("threshold", self.threshold),
-            ("iteration", self.iteration),
-            ("elapsed", format_duration(self.duration)),
+            ("consecutive_failures", self.facts.failures_after),
+            ("threshold", self.facts.threshold),
+            ("iteration", self.facts.number),
+            ("elapsed", format_duration(self._seconds)),
             ("clock", failure.reason if is_timeout else None),
             ("evidence", failure.evidence or None),
             ("ignored_signal", failure.promise_signal if is_timeout else None),
@@ -316,14 +322,15 @@ class IterationEnded(Event, frozen=True):
         )
 
     def _usage_fields(self) -> tuple[Field, ...]:
-        usage = self.usage or Usage()
-        tokens = usage.tokens.total if usage.tokens else None
-        return ("tokens", tokens), ("cost", usage.cost), ("model", usage.model)
+        facts = self.facts
+        tokens = facts.tokens.total if facts.tokens else None
+        return ("tokens", tokens), ("cost", facts.cost), ("model", facts.model)
 
     def _work_fields(self) -> tuple[Field, ...]:
         """Return what the iteration did; a text log has its detail line for it."""
-        lines = self.lines if self.lines and self.lines.files else None
-        tests = None if self.result is None else self.result.test_results
+        facts = self.facts
+        lines = facts.lines if facts.lines and facts.lines.files else None
+        tests = None if facts.result is None else facts.result.test_results
         return (
             ("files", lines.files if lines else None),
             ("added", lines.added if lines else None),
@@ -331,25 +338,26 @@ class IterationEnded(Event, frozen=True):
             ("tests", f"{tests.passed}/{tests.total}" if tests else None),
             ("tests_lost", self.tests_lost or None),
             ("commit", self.commit and self.commit[:LOGGED_COMMIT]),
-            ("headline", self.headline or None),
+            ("headline", facts.headline),
         )
 
     def as_text(self) -> str | None:
-        return self._text([] if self.failure is None else self.failure.lines())
+        return self._text([] if self.facts.failure is None else self.facts.failure.lines())
 
     def as_text_alone(self) -> str | None:
-        return self._text([] if self.failure is None else self.failure.lines_alone())
+        return self._text([] if self.facts.failure is None else self.facts.failure.lines_alone())
 
     def _text(self, context: Sequence[str]) -> str | None:
         """Return the line of the end, the detail line, and the context of a failure."""
-        where = f"Iteration {position(self.iteration, self.max_iterations)}"
-        duration = format_duration(self.duration)
+        facts = self.facts
+        where = f"Iteration {position(facts.number, self.max_iterations)}"
+        duration = format_duration(self._seconds)
         match self.verdict:
             case Verdict.CONTINUE | Verdict.COMPLETE:
                 success = ", ".join(filter(None, ("success", self._confirmation())))
                 return _joined(f"{where} completed in {duration} ({success})", self.detail())
             case Verdict.FAILURE:
-                count = f"{self.consecutive_failures}/{self.threshold}"
+                count = f"{facts.failures_after}/{facts.threshold}"
                 line = f"{where} completed in {duration} (failure, consecutive: {count})"
                 same = self._same_failures()
                 again = f"  The same failure {same} times in a row" if same else ""
@@ -359,7 +367,7 @@ class IterationEnded(Event, frozen=True):
             case Verdict.LIMITED:
                 line = f"{where} stopped after {duration}: {self._why_it_stopped()}"
                 return _joined(line, self.detail())
-            case Verdict.ABORT if self.failure is not None:
+            case Verdict.ABORT if facts.failure is not None:
                 line = f"ERROR: {where} failed after {duration} ({self.kind})"
                 return _joined(line, self.detail(), *context)
             case Verdict.ABORT:
@@ -370,29 +378,36 @@ class IterationEnded(Event, frozen=True):
         # The words of an agent that rooda stopped are no result. Those of an agent that failed are
         # in its output, which stands below.
         is_cut_off = self.verdict in (Verdict.INTERRUPTED, Verdict.LIMITED)
-        is_below = self.failure is not None and bool(self.failure.preview)
-        usage = self.usage or Usage()
+        failure = self.facts.failure
+        is_below = failure is not None and bool(failure.preview)
+        headline = "" if is_cut_off or is_below else self.facts.headline
+        result = self.facts.result
         return IterationDetail(
-            self.result,
-            self.lines,
+            result,
+            self.facts.lines,
             self.tests_gained,
             self.commit,
-            usage.cost,
-            usage.context_percent,
-            "" if is_cut_off or is_below else self.headline,
+            self.facts.cost,
+            None if result is None else result.context_usage_percent,
+            headline or "",
             self.tests_lost,
             self.commit_holds,
         ).line()
 
+    @property
+    def _seconds(self) -> float:
+        return self.facts.duration or 0.0
+
     def _confirmation(self) -> str:
         """Return `1 of 2` for a SUCCESS of a run that asks for two; "" if it asks for one."""
-        return f"{self.successes} of {self.confirm}" if self.successes else ""
+        return f"{self.facts.successes} of {self.confirm}" if self.facts.successes else ""
 
     def _same_failures(self) -> int | None:
-        return self.same_failures if self.same_failures >= _SEVERAL else None
+        same = self.facts.same_failures or 0
+        return same if same >= _SEVERAL else None
 
     def _why_it_stopped(self) -> str:
         """Return why the agent can't work now, though that is no failure."""
         row = FailureKind.USAGE.row if self.kind is None else self.kind.row
-        agent, reason = one_line(self.agent), one_line(self.reason)
+        agent, reason = one_line(self.facts.agent or ""), one_line(self.facts.reason or "")
         return row.stopped.format(agent=agent, kind=self.kind, reason=reason)

@@ -31,6 +31,7 @@ from rooda.loop.iteration import run_iteration
 from rooda.loop.next_steps import commands_at_end, resuming
 from rooda.loop.outcome import Verdict
 from rooda.loop.run_events import RunEnded, RunStarted, StopRequested, TasksLeft
+from rooda.loop.run_facts import RunFacts
 from rooda.loop.services import Services
 from rooda.loop.state import Limits, State, Status, limits_of
 from rooda.loop.stops import ExitCodes, Stop, StopRule, exit_code, stop
@@ -263,9 +264,9 @@ def _was_interrupted(state: State) -> bool:
 def _story_of(ended: RunEnded) -> dict[str, object]:
     return {
         "reason": ended.reason,
-        "rule": str(ended.rule),
-        "exit_code": ended.exit_code,
-        "iterations": ended.iterations,
+        "rule": ended.facts.rule,
+        "exit_code": ended.facts.exit_code,
+        "iterations": ended.facts.iterations,
     }
 
 
@@ -298,26 +299,29 @@ def _ended(
     plan: Plan, limits: Limits, state: State, found: Stop, services: Services, total: float
 ) -> RunEnded:
     received = services.interrupts.received
-    is_claimed_good = found.rule.row.is_claim and found.rule.row.is_good
-    return RunEnded(
-        status=found.status,
-        rule=found.rule,
-        reason=found.reason,
+    is_claim = found.rule.row.is_claim and found.rule.row.is_good
+    facts = RunFacts(
+        status=str(found.status),
+        rule=str(found.rule),
         exit_code=exit_code(found, state.last, _exit_codes(plan)),
+        signal=signal_name(received[0]) if received else None,
         iterations=state.iteration - state.skipped,
+        max_iterations=limits.max_iterations,
         consecutive_failures=state.consecutive_failures,
         threshold=limits.failure_threshold,
-        max_iterations=limits.max_iterations,
-        promise_signal=plan.values[SIGNALS_SUCCESS] if is_claimed_good else None,
-        signal=signal_name(received[0]) if received else None,
         total=total,
-        stats=state.stats,
-        tokens=state.tokens,
-        cost=state.cost,
+        stats=state.stats.summary(),
+        tokens=state.tokens or None,
+        cost=state.cost or None,
+        tasks=None if state.tasks is None else state.tasks.known_count,
+    )
+    return RunEnded(
+        facts,
+        reason=found.reason,
+        promise_signal=plan.values[SIGNALS_SUCCESS] if is_claim else None,
         **_next(limits, found, services),
         limit=_hold(state, services),
         retry_in=_retry_in(state, limits, found),
         successes=state.successes,
         confirm=plan.values[SIGNALS_CONFIRM],
-        tasks=None if state.tasks is None else state.tasks.known_count,
     )

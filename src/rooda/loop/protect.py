@@ -121,7 +121,7 @@ def _look_again(context: IterationContext) -> None:
         found = replace(found, head_moved=seen.head_moved, head_before=seen.head_before)
         context.seen = found
     report_tree(context.services, context.number, now)
-    result = context.iteration.result
+    result = context.facts.result
     if result is not None and seen.changes is not None:
         progress = detect_progress(
             files_changed=context.changed_files,
@@ -129,7 +129,7 @@ def _look_again(context: IterationContext) -> None:
             tests=result.test_results,
             tests_before=context.state.tests,
         )
-        context.iteration.result = replace(result, progress_detected=progress)
+        context.learn(result=replace(result, progress_detected=progress))
 
 
 def _changed_in_commits(context: IterationContext, guarded: ProtectedFiles) -> dict[str, str]:

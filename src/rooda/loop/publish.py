@@ -63,8 +63,7 @@ class Publisher:
         self._git = UserGit(plan, services.tools, services.pin)
         self._pin = services.pin
         self._left_out = LeftOut()
-        self.made: str | None = None  # the commit
-        self.holds: tuple[int, ...] = ()  # earlier failed iterations whose work is in it
+        self.made: Committed | None = None
 
     def commit(
         self,
@@ -96,7 +95,7 @@ class Publisher:
                 failed = "The last iteration could not be committed. Reason:"
                 words = f"{failed}\n\n{indented(found.error)}\n\n{words}".rstrip()
         elif found is not None:
-            self.made, self.holds = found.commit, found.holds
+            self.made = found
             self._services.emit(found)
         return outcome, words
 

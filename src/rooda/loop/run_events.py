@@ -3,8 +3,8 @@
 from typing import Any
 
 from rooda.config.problems import Severity
+from rooda.loop.run_facts import RunFacts
 from rooda.loop.state import Status
-from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule, reason_of
 from rooda.loop.waits import AgentHold
 from rooda.process.events import NamedProcess, names
@@ -12,8 +12,11 @@ from rooda.tasks.standing import TaskCount, some
 from rooda.text.colors import Color
 from rooda.text.controls import one_line, shown_words
 from rooda.text.event import Event, Field, LogLevel, Message, say
+from rooda.text.formats import to_builtins
 from rooda.text.numbers import approximate_size, count, usage_words
 from rooda.text.times import format_duration
+
+NO_USAGE = {"tokens": 0, "cost": 0.0}  # what logs have in the place of null
 
 
 class ConfigResolved(Event, frozen=True):
@@ -283,34 +286,34 @@ class RunEnded(Event, frozen=True):
     """The run is over."""
 
     raised = (LogLevel.ERROR, "the run was aborted")
-    status: Status  # `success`, `max-iters`, `aborted` or `interrupted`
-    rule: StopRule  # the rule that ended it, see [record.md](record.md#why-a-run-ended)
-    reason: str  # why, in words; empty if the rule says it all
-    exit_code: int  # the exit code of rooda
-    iterations: int  # how many iterations ran
-    consecutive_failures: int  # how many of the last iterations failed
-    threshold: int  # how many failures in a row abort a run
-    max_iterations: int | None  # how many iterations may run; null means no limit
-    promise_signal: str | None  # the signal of the agent, if that ended the run
-    signal: str | None  # the signal to rooda, if that ended the run
-    total: float  # for how many seconds the run was at work
-    stats: Stats  # statistics of the iterations' durations, in seconds
-    tokens: int = 0  # how many tokens the agents used
-    cost: float = 0.0  # what the run cost, in US dollars
+    unlogged = ("facts",)
+    facts: RunFacts  # what the record keeps of it
+    reason: str = ""  # why, in words; empty if the rule says it all
+    promise_signal: str | None = None  # the signal of the agent, if that ended the run
     resume: str = ""  # the command that continues the run, if there is one
     next_commands: tuple[str, ...] = ()  # commands that show the run and continue it
     limit: AgentHold | None = None  # the usage limit or outage, if no agent could work at the end
     retry_in: float | None = None  # seconds that a paused run would have waited for its next try
     successes: int = 0  # how many iterations in a row signaled SUCCESS, with `signals.confirm`
     confirm: int = 1  # how many have to (`signals.confirm`)
-    tasks: TaskCount | None = None  # how many tasks of the task file are done (`tasks`)
+
+    @property
+    def status(self) -> Status:
+        """How it ended."""
+        return next(status for status in Status if status == self.facts.status)
+
+    @property
+    def rule(self) -> StopRule:
+        """The rule that ended it."""
+        return next(rule for rule in StopRule if rule == self.facts.rule)
 
     def is_raised(self) -> bool:
         return self.status is Status.ABORTED
 
     @property
     def tone(self) -> Color | None:
-        is_doubtful = self.tasks is not None and self.tasks.open and self.rule.row.doubt
+        tasks = self.facts.tasks
+        is_doubtful = tasks is not None and tasks.open and self.rule.row.doubt
         return Color.WARNING if is_doubtful else self.status.row.color
 
     @property
@@ -318,17 +321,22 @@ class RunEnded(Event, frozen=True):
         return tuple(map(one_line, self.next_commands))
 
     def to_json(self) -> dict[str, Any]:
-        return super().to_json() | {"stats": self.stats.summary()}
+        """Return the facts and the fields of the event, all in one object."""
+        names = self.facts.__struct_fields__
+        facts = {name: to_builtins(getattr(self.facts, name)) for name in names}
+        empty = {name: facts[name] or nothing for name, nothing in NO_USAGE.items()}
+        return {**facts, **empty, **super().to_json()}
 
     def describe(self) -> Message:
+        facts = self.facts
         total: tuple[Field, ...] = (
-            ("iterations", self.iterations),
-            ("total_elapsed", format_duration(self.total)),
+            ("iterations", facts.iterations),
+            ("total_elapsed", format_duration(facts.total or 0.0)),
             ("confirmed", f"{self.successes} of {self.confirm}" if self.successes else None),
-            ("tasks", self.tasks.words if self.tasks else None),
+            ("tasks", facts.tasks.words if facts.tasks else None),
             *self._timing(),
-            ("tokens", self.tokens or None),
-            ("cost", self.cost or None),
+            ("tokens", facts.tokens),
+            ("cost", facts.cost),
         )
         status: Field = ("status", self.status)
         resume: Field = ("resume", self.resume or None)
@@ -336,14 +344,14 @@ class RunEnded(Event, frozen=True):
         match self.status:
             case Status.ABORTED:
                 counts: tuple[Field, ...] = (
-                    ("consecutive_failures", self.consecutive_failures),
-                    ("threshold", self.threshold),
+                    ("consecutive_failures", facts.consecutive_failures),
+                    ("threshold", facts.threshold),
                     status,
                     ("reason", self.reason or None),
                 )
                 return Message(message, (*counts, *total, resume))
             case Status.INTERRUPTED:
-                return Message(message, (status, *total, ("signal", self.signal), resume))
+                return Message(message, (status, *total, ("signal", facts.signal), resume))
             case _:
                 return Message(message, (status, ("reason", self.reason or None), *total))
 
@@ -353,7 +361,7 @@ class RunEnded(Event, frozen=True):
             lines.append(f"  Not complete: {self.unconfirmed}")
         if numbers := ", ".join(f"{name}={value}" for name, value in self._timing()):
             lines.append(f"  Iteration timing: {numbers}")
-        if used := usage_words(self.tokens, self.cost):
+        if used := usage_words(self.facts.tokens or 0, self.facts.cost or 0.0):
             lines.append(f"  Used: {used}")
         if self.next_commands:
             lines.append(f"  Next: {' · '.join(map(one_line, self.next_commands))}")
@@ -368,27 +376,28 @@ class RunEnded(Event, frozen=True):
 
     def why(self, last_failure: str) -> str:
         """Return why the run ended; after failures in a row with the last of them."""
-        return reason_of(self.rule, self.reason, self.consecutive_failures, last_failure)
+        return reason_of(self.rule, self.reason, self.facts.consecutive_failures or 0, last_failure)
 
     def _first_line(self) -> str:
-        done, total = count(self.iterations, "iteration"), f"total: {format_duration(self.total)}"
-        total = f"{self.tasks.words}, {total}" if self.tasks else total
+        facts = self.facts
+        done = count(facts.iterations or 0, "iteration")
+        total = f"total: {format_duration(facts.total or 0.0)}"
+        total = f"{facts.tasks.words}, {total}" if facts.tasks else total
         return self.rule.row.line.format(
             reason=one_line(self.why("")),
             done=done,
             total=total,
             completed=f"{done} completed, {total}",
             signal=self.promise_signal,
-            maximum=self.max_iterations,
-            failures=count(self.consecutive_failures, "consecutive failure"),
+            maximum=facts.max_iterations,
+            failures=count(facts.consecutive_failures or 0, "consecutive failure"),
         )
 
     def _timing(self) -> tuple[tuple[str, str], ...]:
         """Return the statistics that there are."""
-        if not self.stats.count:
+        stats = self.facts.stats or {}
+        if not stats.get("count"):
             return ()
-        stats = self.stats
-        numbers = [("min", stats.minimum), ("max", stats.maximum), ("mean", stats.mean)]
-        if stats.stddev is not None:
-            numbers.append(("stddev", stats.stddev))
-        return tuple((name, format_duration(value)) for name, value in numbers)
+        names = (("min", "minimum"), ("max", "maximum"), ("mean", "mean"), ("stddev", "stddev"))
+        known = ((name, stats.get(long)) for name, long in names)
+        return tuple((name, format_duration(value)) for name, value in known if value is not None)

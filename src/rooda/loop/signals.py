@@ -31,6 +31,7 @@ def read_signals(context: IterationContext) -> None:
     if result is None:
         return
     context.promises = _scan(context, result)
+    context.learn(signal=_word_said(context))
     outcome = judge(
         result.exit,
         context.promises,
@@ -40,6 +41,14 @@ def read_signals(context: IterationContext) -> None:
     )
     outcome = replace(outcome, detail=_detail(outcome, context.promises, result))
     context.outcome = without_stand_in(outcome) if context.state.agent > 0 else outcome
+
+
+def _word_said(context: IterationContext) -> str | None:
+    """Return the agent's signal, in the words of the settings."""
+    values, promises = context.plan.values, context.promises
+    if promises.failure:
+        return values[SIGNALS_FAILURE]
+    return values[SIGNALS_SUCCESS] if promises.success else None
 
 
 def _detail(outcome: Outcome, promises: Promises, result: ProcessResult) -> str:

@@ -28,6 +28,7 @@ def read_tasks(context: IterationContext) -> None:
     now, trouble = _read(file)
     context.ledger = context.ledger.after_agent(context.tasks_before, now, file.read_done())
     context.standing = _standing(context.ledger, now, trouble)
+    context.learn(tasks=context.standing.known_count)
 
 
 def _read(file: TaskFile) -> tuple[tuple[Task, ...], str]:

@@ -43,9 +43,10 @@ def _compare_tests(context: IterationContext, check: Check) -> None:
     loss = compare(before, now) if passed else None
     if loss is None:
         return
-    context.lost = loss
     is_failure = fails and loss.kind is LossKind.FEWER
-    context.services.emit(TestsLost(context.number, loss, is_failure))
+    lost = TestsLost(context.number, loss, is_failure)
+    context.learn(tests_lost=lost)
+    context.services.emit(lost)
     if is_failure:
         reason = f"verify passed with fewer tests: {loss.brief}"
         context.outcome = Outcome(

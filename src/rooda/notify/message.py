@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from rooda.loop.agent_events import WaitStarted
 from rooda.loop.iteration_events import IterationEnded
+from rooda.loop.iteration_facts import IterationFacts
 from rooda.loop.next_steps import NextCommand
 from rooda.loop.run_events import RunEnded
 from rooda.summary.labels import money_of
@@ -67,7 +68,7 @@ def end_message(named: Named, ended: RunEnded, run: RunSummary | None) -> Messag
     """Return the message about the end of a run. `run` is None if the record can't be read."""
     kind = _KINDS.get(ended.tone or Color.WARNING, "warning")
     is_doubtful = run is not None and run.is_doubtful
-    tasks = f", {ended.tasks.words}" if is_doubtful and ended.tasks else ""
+    tasks = f", {ended.facts.tasks.words}" if is_doubtful and ended.facts.tasks else ""
     title = named.title(f"ended as {ended.status}{tasks}")
     if run is None:
         return Message(title, _text(ended.as_text().split("\n")), kind)
@@ -99,27 +100,29 @@ def _named(name: str, value: str) -> str:
 
 def failure_message(named: Named, event: IterationEnded, skipped: int) -> Message:
     """Return the message about an iteration that failed."""
-    what = f"iteration {event.iteration} failed"
+    facts = event.facts
+    what = f"iteration {facts.number} failed"
     lines = [
-        f"Iteration {event.iteration} failed ({event.kind}): {event.reason}",
-        _in_a_row(event),
-        _named("Agent says", event.headline),
+        f"Iteration {facts.number} failed ({facts.kind}): {facts.reason}",
+        _in_a_row(facts),
+        _named("Agent says", facts.headline or ""),
         _others(skipped),
-        _look(named, event.iteration),
+        _look(named, facts.number),
     ]
     return Message(named.title(what), _text(lines), "warning")
 
 
 def blocked_message(named: Named, event: IterationEnded, skipped: int) -> Message:
     """Return the message about an agent that signaled FAILURE."""
-    word = event.promise_signal or "FAILURE"
+    facts = event.facts
+    word = facts.signal or "FAILURE"
     lines = [
-        f"The agent signaled {word} in iteration {event.iteration}: it needs you.",
-        event.reason,
-        _named("Agent says", event.headline),
-        _in_a_row(event),
+        f"The agent signaled {word} in iteration {facts.number}: it needs you.",
+        facts.reason or "",
+        _named("Agent says", facts.headline or ""),
+        _in_a_row(facts),
         _others(skipped),
-        _look(named, event.iteration),
+        _look(named, facts.number),
         "Write a note for the next prompt: rooda tell TEXT",
     ]
     return Message(named.title("the agent is blocked"), _text(lines), "warning")
@@ -156,10 +159,10 @@ def trial_message(now: datetime) -> Message:
     return Message("rooda: test", _text(lines), "info")
 
 
-def _in_a_row(event: IterationEnded) -> str:
-    if event.consecutive_failures <= 0:
+def _in_a_row(facts: IterationFacts) -> str:
+    if not facts.failures_after:
         return ""
-    return f"Failures in a row: {event.consecutive_failures} of {event.threshold}"
+    return f"Failures in a row: {facts.failures_after} of {facts.threshold}"
 
 
 def _others(skipped: int) -> str:

@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from rooda.record.database import NAME, PATIENCE, check_files, connect, limit_time
-from rooda.record.file_watch import beside, has_content
+from rooda.record.database import NAME, PATIENCE, beside, check_files, connect, limit_time
 from rooda.record.rows import (
     INTERRUPTED,
     RUNNING,
@@ -37,9 +36,7 @@ from rooda.record.rows import (
 )
 from rooda.record.run_names import LAST, from_end
 from rooda.record.tables import (
-    SELECT_ITERATION_COLUMNS,
     SELECT_ITERATIONS,
-    SELECT_RUN_COLUMNS,
     SELECT_RUNS,
     STEPS,
     Broken,
@@ -58,15 +55,14 @@ _T = TypeVar("_T")
 # While rooda replaces the file, a query may find half of each: then it tries again.
 _LOOKS, _PAUSE = 3, 0.05
 _MOST_NAMED = 5
-_PAGE = 100  # rows of one query
+_PAGE = 500  # rows of one query
 _SHORT = 0.3  # seconds that a view waits for a file that another program has locked
 _LONGEST_QUESTION = 5.0  # seconds of the CPU; a million rows take one
-_LONGEST_ROW = 64 * 1024 * 1024  # bytes
-_MOST_READ = 128 * 1024 * 1024  # characters of the rows of one question
 MOST_RUNS = 1000  # without a limit; each one takes about a millisecond
 MOST_ITERATIONS = 30_000  # of one run; they take about ten seconds and 130 MB
 _LONGEST_VIEW = 4.0  # seconds of the CPU for the iterations of a run, in a view that stays open
-_RUN_BY_NAME = [f"{select} WHERE run = ?" for select in (SELECT_RUNS, SELECT_RUN_COLUMNS)]
+_RUN_AT = f"{SELECT_RUNS} WHERE rowid = ?"
+_RUN_BY_NAME = f"{SELECT_RUNS} WHERE run = ?"
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _REFUSED = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
@@ -93,8 +89,8 @@ class RecordReader:
         many seconds of the CPU the iterations of a run may take.
         """
         self._patience = patience
-        self._longest = longest
         self._state = state
+        self._longest = longest
         self._path = state / NAME
         self._is_alive = is_alive or (lambda row: is_run_alive(row, state))
         self._steps = steps
@@ -104,7 +100,7 @@ class RecordReader:
     def for_view(cls, state: StateFolder, mask: Callable[[Any], Any]) -> "RecordReader":
         """A reader for a view that stays open, or that a run waits for.
 
-        An agent can lock the file of its run, or fill it; the other runs are shown meanwhile.
+        One record that is locked, or has very many iterations, does not hold up the others.
         """
         return cls(state, mask=mask, patience=_SHORT, longest=_LONGEST_VIEW)
 
@@ -180,44 +176,37 @@ class RecordReader:
 
     def iterations(self, run: str) -> list[IterationRow]:
         """Every attempt at every iteration, in order; none for a run that isn't there."""
-        return self._iterations(run, "run = ?", [stored(run)])
+        return list(self.each_iteration(run))
 
     def iteration(self, run: str, number: int) -> list[IterationRow]:
         """Every attempt at one iteration, in order."""
-        return self._iterations(run, "run = ? AND number = ?", [stored(run), number])
-
-    def _iterations(self, run: str, condition: str, values: list[Value]) -> list[IterationRow]:
-        return list(self._each_iteration(run, condition, values, -1))
+        return list(self._each_iteration(run, "run = ? AND number = ?", [stored(run), number]))
 
     def each_iteration(self, run: str) -> Iterator[IterationRow]:
         """The same as `iterations`, with only a few of them in memory at once."""
-        return self._each_iteration(run, "run = ?", [stored(run)], _PAGE)
+        return self._each_iteration(run, "run = ?", [stored(run)])
 
     def _each_iteration(
-        self, run: str, condition: str, values: list[Value], page: int
+        self, run: str, condition: str, values: list[Value]
     ) -> Iterator[IterationRow]:
-        """Yield the rows; a query fetches `page` rows, or all of them if that is negative."""
         # The run comes first: once it has ended, its iterations don't change any more.
         is_running = any(row.status == RUNNING for row in self._rows("run = ?", [stored(run)]))
-        select = f"FROM iterations WHERE {condition} ORDER BY number, attempt LIMIT ? OFFSET ?"
-        if self._ask(
-            functools.partial(_places, select=select, asked=[*values, 1, MOST_ITERATIONS])
-        ):
+        end = f"WHERE {condition} ORDER BY number, attempt LIMIT ? OFFSET ?"
+        beyond = f"SELECT 1 FROM iterations {end}"  # noqa: S608 - names from this module
+        if self._ask(lambda asked: _all(asked, beyond, [*values, 1, MOST_ITERATIONS])):
             raise self._refused(f"run {run} has more than {MOST_ITERATIONS} iterations")
-        end = time.thread_time() + self._longest
-        offset = 0
-        while True:
-            asked = [*values, page if page > 0 else MOST_ITERATIONS, offset]
-            found = self._ask(functools.partial(_iteration_list, select=select, asked=asked))
-            if time.thread_time() > end:
-                raise self._refused(f"the iterations of run {run} take too long")
+        select, until = f"{SELECT_ITERATIONS} {end}", time.thread_time() + self._longest
+        for offset in range(0, MOST_ITERATIONS, _PAGE):
+            asked = [*values, _PAGE, offset]
+            found = self._ask(functools.partial(_all, select=select, asked=asked))
             for row in map(iteration_row, found):
                 if row is not None:
                     shown: IterationRow = self._mask(row)
                     yield shown if is_running else _ended(shown)
-            offset += len(found)
-            if len(found) != page:
+            if len(found) < _PAGE:
                 return
+            if time.thread_time() > until:
+                raise self._refused(f"the iterations of run {run} take too long")
 
     def _refused(self, reason: str) -> StoreError:
         return StoreError(_unreadable(Broken(reason), self._path))
@@ -225,19 +214,15 @@ class RecordReader:
     def headlines(self, runs: Iterable[str]) -> dict[str, str]:
         """The headline of the last good iteration of each of these runs that has one."""
         select = (
-            "FROM iterations WHERE run = ? AND status = 'completed' "
+            f"{SELECT_ITERATIONS} WHERE run = ? AND status = 'completed' "
             "ORDER BY number DESC, attempt DESC LIMIT 1"
         )
         names = list(runs)
 
         def found(connection: sqlite3.Connection) -> list[tuple[str, str]]:
             limit_time(connection)  # there may be many names, and none takes long
-            asked = (
-                values
-                for name in names
-                for values in _iteration_values(connection, select, [stored(name)])
-            )
-            rows = (iteration_row(values) for values in asked)
+            asked = (_all(connection, select, [stored(name)]) for name in names)
+            rows = (iteration_row(values) for some in asked for values in some)
             return [(one.run, self._mask(one).known_headline) for one in rows if one is not None]
 
         return dict(self._ask(found))
@@ -260,11 +245,13 @@ class RecordReader:
         self, condition: str, values: list[Value], most: int | None = None
     ) -> Iterator[RunRow]:
         order = "ORDER BY julianday(started_at) DESC, rowid DESC LIMIT ?"
-        select = f"FROM runs WHERE {condition} {order}"
+        select = f"SELECT rowid FROM runs WHERE {condition} {order}"  # noqa: S608 - see above
         asked = [*values, max(MOST_RUNS, most or 0)]
 
         def found(connection: sqlite3.Connection) -> list[RunRow]:
-            rows = map(run_row, _run_values(connection, select, asked))
+            places = _all(connection, select, asked)
+            limit_time(connection)  # only single rows are read from here on
+            rows = (run_row(_all(connection, _RUN_AT, place)[0]) for place in places)
             return list(itertools.islice((row for row in rows if row is not None), most))
 
         return map(self._mask, self._ask(found))
@@ -274,8 +261,8 @@ class RecordReader:
 
         def found(connection: sqlite3.Connection) -> list[RunRow]:
             limit_time(connection)
-            asked = (_row(connection, _RUN_BY_NAME, [stored(name)]) for name in gone)
-            rows = (run_row(values) for values in asked if values is not None)
+            asked = (_all(connection, _RUN_BY_NAME, [stored(name)]) for name in gone)
+            rows = (run_row(values) for some in asked for values in some)
             return [
                 row
                 if row.status != RUNNING
@@ -317,61 +304,10 @@ def _code_of(error: Exception) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
-def _run_values(
-    connection: sqlite3.Connection, select: str, asked: Sequence[Value]
-) -> Iterator[Sequence[Value]]:
-    """Yield the runs that a query finds; the query begins with FROM."""
-    return _values(connection, f"SELECT rowid {select}", asked, (SELECT_RUNS, SELECT_RUN_COLUMNS))
-
-
-def _iteration_values(
-    connection: sqlite3.Connection, select: str, asked: Sequence[Value]
-) -> Iterator[Sequence[Value]]:
-    """Yield the iterations that a query finds; the query begins with FROM."""
-    selects = (SELECT_ITERATIONS, SELECT_ITERATION_COLUMNS)
-    return _values(connection, f"SELECT rowid {select}", asked, selects)
-
-
-def _places(
-    connection: sqlite3.Connection, select: str, asked: Sequence[Value]
-) -> list[tuple[Value]]:
-    return connection.execute(f"SELECT rowid {select}", asked).fetchall()
-
-
-def _iteration_list(
+def _all(
     connection: sqlite3.Connection, select: str, asked: Sequence[Value]
 ) -> list[Sequence[Value]]:
-    return list(_iteration_values(connection, select, asked))
-
-
-def _values(
-    connection: sqlite3.Connection, select: str, asked: Sequence[Value], selects: tuple[str, str]
-) -> Iterator[Sequence[Value]]:
-    """Yield rows one by one: forged ones can be large. Of a row that is too large, the columns."""
-    found = connection.execute(select, asked).fetchall()
-    limit_time(connection)  # only single rows are read from here on
-    size = 0
-    for place in found:
-        row = _row(connection, [f"{select} WHERE rowid = ?" for select in selects], place)
-        if row is not None:
-            data = row[-1]
-            size += len(data) if isinstance(data, str | bytes) else 0
-            if size > _MOST_READ:
-                raise Broken(f"its rows have more than {_MOST_READ // 1024**2} MB")
-            yield row
-
-
-def _row(
-    connection: sqlite3.Connection, selects: Sequence[str], place: Sequence[Value]
-) -> Sequence[Value] | None:
-    """Return the row that the first of the selects finds that does not find too large a row."""
-    for select in selects:
-        try:
-            found: Sequence[Value] | None = connection.execute(select, place).fetchone()
-        except sqlite3.DataError:  # too large
-            continue
-        return found
-    return None
+    return connection.execute(select, asked).fetchall()
 
 
 def moment(text: str, *, is_end: bool = False) -> datetime:
@@ -425,13 +361,11 @@ def opened(path: Path, steps: Steps, patience: float) -> Iterator[sqlite3.Connec
     """A connection with today's tables. Raises FileNotFoundError, NewerSchema, sqlite3.Error."""
     connection = _open(path, patience)
     try:
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_ROW)
         limit_time(connection, _LONGEST_QUESTION)
         version = version_of(connection, str(path), steps)
         if version <= 0 and has_tables(connection):
             raise Broken("it is not rooda's")
         if version < len(steps):
-            check_tables(connection, steps[: max(0, version)])
             connection = _in_memory(connection)
             bring_up_to_date(connection, str(path), steps)
         connection.execute("BEGIN")  # so that check and question see the same tables
@@ -457,7 +391,14 @@ def _open(path: Path, patience: float) -> sqlite3.Connection:
     else:
         return connection
     # SQLite can't write beside the file, so no run can either: the file does not change.
-    return _copied(path) if has_content(beside(path, "-wal")) else connect(path, "immutable=1")
+    return _copied(path) if _has_content(beside(path, "-wal")) else connect(path, "immutable=1")
+
+
+def _has_content(path: Path) -> bool:
+    try:
+        return path.lstat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 def _copied(path: Path) -> sqlite3.Connection:

@@ -4,50 +4,36 @@ It commits twice for each iteration: before the agent starts, and when the itera
 Hooks add one commit for each stage.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Protocol, get_args, get_origin, get_type_hints
 
-from msgspec import Struct, convert, to_builtins
-from msgspec.structs import replace
+from msgspec import convert, to_builtins
+from msgspec.structs import asdict, replace
 
-from rooda.agents.agent_report import Usage
 from rooda.iteration.iteration_history import HistorySummary
 from rooda.iteration.types import Iteration, IterationStatus
-from rooda.loop.agent_events import AgentChanged, NotesGiven, WaitEnded, WaitStarted
+from rooda.loop.agent_events import NotesGiven, WaitEnded, WaitStarted
 from rooda.loop.emitter import Stamped
 from rooda.loop.iteration_events import (
     IterationEnded,
     IterationStarted,
     PromptAssembled,
-    SegmentKind,
     StageEntered,
 )
-from rooda.loop.protect_events import ProtectedChanged
-from rooda.loop.publish_events import PublishEnded
+from rooda.loop.iteration_facts import IterationFacts, SegmentKind
 from rooda.loop.run_events import (
     ConfigResolved,
-    HistoryPruned,
     RunEnded,
     RunStarted,
     StateUnwritable,
-    TasksLeft,
 )
 from rooda.loop.state import State
-from rooda.loop.tree_events import UnsafeTree
-from rooda.loop.verify_events import CleanCheckEnded, TestsLost
 from rooda.loop.work_events import (
     BaselineEnded,
     ChangesUnknown,
-    CommitFailed,
-    Committed,
-    HookEnded,
-    Pushed,
-    PushFailed,
-    SecretsLeftOut,
     SnapshotTaken,
-    VerifyEnded,
 )
-from rooda.process.events import LeftoversStopped, MachineSlept, TranscriptTrimmed
+from rooda.process.events import LeftoversStopped, MachineSlept
 from rooda.record.rows import RUNNING, IterationRow, RecordedSetting, RecordedWait, RunRow, Slept
 from rooda.text.event import Event
 
@@ -84,10 +70,15 @@ class Recorder:
     def __call__(self, stamped: Stamped) -> None:
         """Save what must not be lost; keep the rest in memory until then."""
         event = stamped.event
-        if type(event) in _NOTED:
-            self._note(event)
-        elif (handle := self._HANDLERS.get(type(event))) is not None:
+        kind = type(event)
+        if (handle := self._HANDLERS.get(kind)) is not None:
             handle(self, event, stamped.at.isoformat(timespec="milliseconds"))
+        elif kind in _KEPT:
+            name, is_list = _KEPT[kind]
+            self._keep(name, event, is_list=is_list)
+        elif kind in _NOTED:
+            name, value_of = _NOTED[kind]
+            self._keep(name, value_of(event))
 
     def _add_setting(self, event: ConfigResolved, _: str) -> None:
         self._settings.append(RecordedSetting(event.setting, event.value, event.origin))
@@ -112,12 +103,12 @@ class Recorder:
 
     def _start_iteration(self, event: IterationStarted, at: str) -> None:
         self._iteration = IterationRow(
-            self._run.run,
-            event.iteration,
-            event.attempt,
-            str(IterationStatus.PENDING),
-            at,
-            None,
+            run=self._run.run,
+            number=event.iteration,
+            attempt=event.attempt,
+            status=str(IterationStatus.PENDING),
+            started_at=at,
+            ended_at=None,
             agent=event.agent,
             adapter=event.adapter or None,
         )
@@ -150,18 +141,12 @@ class Recorder:
             self._run = replace(self._run, waits=waits)
             self._store.save(run=self._run)
 
-    def _change_agent(self, event: AgentChanged, _: str) -> None:
-        changed = (*(self._run.agents_changed or ()), event)
-        self._run = replace(self._run, agents_changed=changed)
-
-    def _note(self, event: Event) -> None:
-        """Keep an event with the current iteration, or with the run between iterations."""
-        name, kept = _NOTED[type(event)]
+    def _keep(self, name: str, value: object, *, is_list: bool = False) -> None:
+        """Keep a value with the current iteration, or with the run between iterations."""
         row = self._run if self._iteration is None else self._iteration
         if name not in row.__struct_fields__:
             return
-        value = kept(event)
-        if name in _LISTS:
+        if is_list:
             value = (*(getattr(row, name) or ()), value)
         if self._iteration is None:
             self._run = replace(self._run, **{name: value})
@@ -189,14 +174,16 @@ class Recorder:
         if row is None:
             return
         self._iteration = None
-        self._last_reason = event.reason
-        self._count(Iteration(row.number, status=event.status, result=event.result))
-        checked = sum(one.seconds for one in event.segments if one.kind is SegmentKind.VERIFY)
+        facts = event.facts
+        self._last_reason = facts.reason or ""
+        status = IterationStatus(facts.status)
+        self._count(Iteration(row.number, status=status, result=facts.result))
+        checked = sum(one.seconds for one in facts.segments if one.kind is SegmentKind.VERIFY)
         self._run = replace(
             self._run,
             summary=self._summary_now(),
             verify_seconds=self._checked_for(checked),
-            tasks=event.tasks,
+            tasks=facts.tasks,
         )
         if (state := event.state) is not None:
             self._run = replace(
@@ -205,7 +192,7 @@ class Recorder:
                 tokens=state.tokens or None,
                 cost=state.cost or None,
             )
-        self._store.save(run=self._run, iteration=_ended(row, event, at))
+        self._store.save(run=self._run, iteration=_ended(row, facts, at))
 
     def _checked_for(self, seconds: float) -> float | None:
         """Return the time of all checks, with so many seconds more; None if there were none."""
@@ -214,20 +201,9 @@ class Recorder:
     def _end_run(self, event: RunEnded, at: str) -> None:
         self._run = replace(
             self._run,
-            status=str(event.status),
             ended_at=at,
             reason=_reason(event, self._last_reason),
-            rule=str(event.rule),
-            exit_code=event.exit_code,
-            signal=event.signal,
-            total=event.total,
-            iterations=event.iterations,
-            consecutive_failures=event.consecutive_failures,
-            threshold=event.threshold,
-            stats=event.stats.summary(),
-            tokens=event.tokens or None,
-            cost=event.cost or None,
-            tasks=event.tasks,
+            **asdict(event.facts),
         )
         self._store.save(run=self._run)
 
@@ -242,7 +218,6 @@ class Recorder:
         RunEnded: _end_run,
         WaitStarted: _start_wait,
         WaitEnded: _end_wait,
-        AgentChanged: _change_agent,
         MachineSlept: _note_sleep,
         NotesGiven: _note_told,
     }
@@ -257,45 +232,10 @@ class Recorder:
         return self._summary if self._last is None else self._summary.add(self._last)
 
 
-def _ended(row: IterationRow, event: IterationEnded, at: str) -> IterationRow:
+def _ended(row: IterationRow, facts: IterationFacts, at: str) -> IterationRow:
     """The row of an iteration that has ended."""
-    usage = event.usage or Usage()
-    return replace(
-        row,
-        status=str(event.status),
-        ended_at=at,
-        result=event.result,
-        metadata={} if event.status is IterationStatus.COMPLETED else {"error": event.reason},
-        duration=event.duration,
-        verdict=str(event.verdict),
-        signal=event.promise_signal,
-        truncated=event.truncated,
-        despite_exit=event.despite_exit,
-        kind=event.kind and str(event.kind),
-        reason=event.reason,
-        evidence=event.evidence,
-        headline=event.headline or None,
-        segments=event.segments,
-        commits=event.commits or None,
-        lines=event.lines,
-        returned_to=event.returned_to,
-        failures_before=event.failures_before,
-        failures_after=event.consecutive_failures,
-        threshold=event.threshold,
-        cleaned_up=event.cleaned_up,
-        failure=event.failure,
-        incomplete=event.incomplete,
-        same_failures=event.same_failures,
-        successes=event.successes or None,
-        confirm=event.confirm if event.successes else None,
-        tasks=event.tasks,
-        model=usage.model,
-        session_id=usage.session_id,
-        turns=usage.turns,
-        messages=usage.messages,
-        tokens=usage.tokens,
-        cost=usage.cost,
-    )
+    error = {} if facts.status == IterationStatus.COMPLETED else {"error": facts.reason or ""}
+    return replace(row, ended_at=at, metadata=error, **asdict(facts))
 
 
 def _reason(event: RunEnded, last_failure: str) -> str:
@@ -309,30 +249,32 @@ def _wait(event: WaitStarted, at: str) -> RecordedWait:
     return convert(to_builtins(event) | {"until": until, "started_at": at}, RecordedWait)
 
 
-def _itself(event: Struct) -> Struct:
-    return event
+def _events_in(hint: object, *, is_list: bool = False) -> Iterator[tuple[type, bool]]:
+    """Yield the event in the type of a field, and whether the field has a list of them."""
+    if isinstance(hint, type) and issubclass(hint, Event):
+        yield hint, is_list
+    for part in get_args(hint):
+        yield from _events_in(part, is_list=is_list or get_origin(hint) is tuple)
 
 
-# Event: the field of the row that keeps it, and what is kept of it.
+def _fields_of_events() -> dict[type, tuple[str, bool]]:
+    """Return the field that keeps each type of event: a row keeps the events that it has types of.
+
+    A row and the one in which it is kept between iterations have the same names for the same type.
+    """
+    return {
+        kind: (name, is_list)
+        for row in (RunRow, IterationRow)
+        for name, hint in get_type_hints(row).items()
+        for kind, is_list in _events_in(hint)
+    }
+
+
+_KEPT = _fields_of_events()
+# Events of which a row keeps one value only: the field, and the value.
 _NOTED: Mapping[type, tuple[str, Callable[[Any], Any]]] = {
     PromptAssembled: ("prompt_size", lambda event: event.size),
     ChangesUnknown: ("changes_unknown", lambda event: event.error),
-    HookEnded: ("hooks", _itself),
-    VerifyEnded: ("verify", _itself),
-    TestsLost: ("tests_lost", _itself),
-    CleanCheckEnded: ("clean_check", _itself),
-    Committed: ("commit", _itself),
-    CommitFailed: ("commit_failed", _itself),
-    ProtectedChanged: ("protected", _itself),
-    SecretsLeftOut: ("secrets_left_out", _itself),
-    UnsafeTree: ("unsafe_tree", _itself),
-    Pushed: ("push", _itself),
-    PushFailed: ("push_failed", _itself),
-    PublishEnded: ("publish", _itself),
-    HistoryPruned: ("pruned", _itself),
-    TasksLeft: ("tasks_left", _itself),
     StateUnwritable: ("unwritable", lambda event: event.error),
-    TranscriptTrimmed: ("trimmed", _itself),
     LeftoversStopped: ("left_behind", lambda event: event.processes),
 }
-_LISTS = frozenset({"hooks", "trimmed", "pruned", "unsafe_tree", "protected"})

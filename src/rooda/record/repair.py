@@ -1,4 +1,4 @@
-"""Replace a database that an agent deleted, replaced or damaged."""
+"""Replace a database that somebody deleted, replaced or damaged."""
 
 import contextlib
 import os
@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from rooda.record.database import BESIDE, NAME, SMALL_PAGES, connect, make_private
-from rooda.record.file_watch import beside
+from rooda.record.database import BESIDE, NAME, SMALL_PAGES, beside, connect, make_private
 from rooda.record.rows import iteration_row, run_row
 from rooda.record.tables import (
     SAVE_ITERATION,
@@ -19,13 +18,11 @@ from rooda.record.tables import (
     SELECT_RUNS,
     Steps,
     bring_up_to_date,
-    check_tables,
 )
-from rooda.workspace.state_folder import sync_folder
+from rooda.text.plain_files import sync_folder
 
 _DRAFT: Final = f"{NAME}.new"
 _MOST_ASIDE = 3
-_MOST_ROWS = 100_000  # of a table; an agent can have added millions
 _ASIDE = re.compile(rf"{re.escape(NAME)}\.broken-([0-9]{{1,9}})(?:-[a-z]+)?")
 
 
@@ -64,19 +61,15 @@ def _build(path: Path, steps: Steps, fill: Callable[[sqlite3.Connection], None])
         connection.close()
 
 
-def copy_rows(old: sqlite3.Connection, new: sqlite3.Connection, steps: Steps) -> None:
+def copy_rows(old: sqlite3.Connection, new: sqlite3.Connection) -> None:
     """Copy every row that can still be read; a deleted file can, as long as it is open."""
 
-    def readable(select: str, table: str) -> Iterator[tuple[object, ...]]:
-        newest = f"rowid > (SELECT max(rowid) FROM {table}) - {_MOST_ROWS}"  # noqa: S608 - as above
+    def readable(select: str) -> Iterator[tuple[object, ...]]:
         with contextlib.suppress(sqlite3.Error):
-            check_tables(old, steps, table)
-            yield from old.execute(f"{select} WHERE {newest} ORDER BY rowid")
+            yield from old.execute(f"{select} ORDER BY rowid")
 
-    with contextlib.suppress(sqlite3.Error):
-        old.execute("BEGIN")  # the agent can't change the tables after the check
-    new.executemany(SAVE_RUN, (row for row in readable(SELECT_RUNS, "runs") if run_row(row)))
-    iterations = (row for row in readable(SELECT_ITERATIONS, "iterations") if iteration_row(row))
+    new.executemany(SAVE_RUN, (row for row in readable(SELECT_RUNS) if run_row(row)))
+    iterations = (row for row in readable(SELECT_ITERATIONS) if iteration_row(row))
     new.executemany(SAVE_ITERATION, iterations)
 
 

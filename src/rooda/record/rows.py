@@ -21,21 +21,19 @@ from msgspec.structs import fields, replace
 from rooda.agents.agent_report import Tokens
 from rooda.iteration.headline import headline_of
 from rooda.iteration.iteration_history import HistorySummary
-from rooda.iteration.types import IterationResult
 from rooda.loop.agent_events import AgentChanged
-from rooda.loop.failure import FailureContext
-from rooda.loop.iteration_events import Segment
+from rooda.loop.iteration_facts import IterationFacts
 from rooda.loop.next_steps import RunCommands, earlier_commands
 from rooda.loop.protect_events import ProtectedChanged
 from rooda.loop.publish_events import PublishEnded
 from rooda.loop.run_events import HistoryPruned, TasksLeft
+from rooda.loop.run_facts import RunFacts
 from rooda.loop.state import SavedState
 from rooda.loop.tree_events import UnsafeTree
-from rooda.loop.verify_events import CleanCheckEnded, TestsLost
+from rooda.loop.verify_events import CleanCheckEnded
 from rooda.loop.work_events import (
     BaselineEnded,
     CommitFailed,
-    Committed,
     HookEnded,
     Pushed,
     PushFailed,
@@ -45,12 +43,10 @@ from rooda.loop.work_events import (
 )
 from rooda.process.events import NamedProcess, TranscriptTrimmed
 from rooda.record.given_flags import GivenFlags
-from rooda.tasks.standing import TaskCount
 from rooda.text.controls import one_line
 from rooda.workspace.lock import is_locked_by
 from rooda.workspace.lock_note import ProcessIdentity
 from rooda.workspace.state_folder import StateFolder, is_run
-from rooda.workspace.tree_changes import LineCounts
 
 RUNNING, INTERRUPTED = "running", "interrupted"
 UNFINISHED = ("pending", "pre_hooks", "executing", "post_hooks")
@@ -135,13 +131,16 @@ class RecordedRepository(Struct, frozen=True):
     head: str = ""  # the commit of HEAD; empty before the first one
 
 
-class RunRow(Struct, frozen=True, omit_defaults=True):
-    """One run. What is unknown is None. Times are ISO 8601 with an offset."""
+class RunRow(RunFacts, frozen=True, kw_only=True, omit_defaults=True):
+    """The facts about one run, with what only the record knows. Times are ISO 8601 with an offset.
 
-    # Columns.
+    The status of a run at work is `running`. Of a run that has not ended, the record has the facts
+    that came with events.
+    """
+
+    # Columns, besides `status`.
     run: str  # the name, which is also the name of its folder
     procedure: str
-    status: str  # running, success, max-iters, aborted, interrupted
     started_at: str
     ended_at: str | None
     pid: int  # pid, start time, host and boot together identify the process
@@ -149,37 +148,26 @@ class RunRow(Struct, frozen=True, omit_defaults=True):
     host: str
     boot: str
     workspace: str
-    # JSON.
+    # JSON, besides the facts.
     pid_namespace: str | None = None
     reason: str | None = None  # why the run ended, in words
-    exit_code: int | None = None
     summary: HistorySummary | None = None
-    rule: str | None = None  # the stop rule that ended the run
     command: str | None = None  # of the agent
-    max_iterations: int | None = None
-    signal: str | None = None  # the signal to rooda that ended the run
-    stats: dict[str, float | None] | None = None  # of the iterations' durations
-    total: float | None = None  # seconds
-    tokens: int | None = None
-    cost: float | None = None
     verify_seconds: float | None = None  # of all checks together, that before the run included
-    hooks: tuple[HookEnded, ...] = ()  # that ran outside of an iteration
-    baseline: BaselineEnded | None = None  # the check before the first iteration
     waits: tuple[RecordedWait, ...] | None = None
-    agents_changed: tuple[AgentChanged, ...] | None = None
     settings: tuple[RecordedSetting, ...] | None = None
     schema_version: int | None = None
-    iterations: int | None = None  # how many were counted at the end
-    consecutive_failures: int | None = None
-    threshold: int | None = None  # of consecutive failures
-    snapshot: SnapshotTaken | None = None  # of the work tree before the first iteration
-    pruned: tuple[HistoryPruned, ...] | None = None  # older runs that its start deleted
-    tasks: TaskCount | None = None  # of the task file: at the start, then after each iteration
-    tasks_left: TasksLeft | None = None  # tasks of the plan that are not finished at the end
     state: SavedState | None = None  # where a resumed run continues
     repository: RecordedRepository | None = None  # earlier versions wrote none
     given: GivenFlags | UnsetType = UNSET  # the command line; private. Version 0.1 wrote none
     commands: RunCommands | None = None  # start and resume it; earlier versions wrote none
+    # Events outside of iterations: the recorder keeps each event of such a type.
+    hooks: tuple[HookEnded, ...] = ()
+    baseline: BaselineEnded | None = None  # the check before the first iteration
+    agents_changed: tuple[AgentChanged, ...] | None = None
+    snapshot: SnapshotTaken | None = None  # of the work tree before the first iteration
+    pruned: tuple[HistoryPruned, ...] | None = None  # older runs that its start deleted
+    tasks_left: TasksLeft | None = None  # tasks of the plan that are not finished at the end
     # Not stored: the fields whose stored values make no sense, and what is wrong with them.
     unreadable: Mapping[str, str] = field(default_factory=dict)
 
@@ -204,47 +192,31 @@ class RunRow(Struct, frozen=True, omit_defaults=True):
         return KILLED if is_killed else self.reason
 
 
-class IterationRow(Struct, frozen=True, omit_defaults=True):
-    """One attempt at one iteration of a run. What is unknown is None."""
+class IterationRow(IterationFacts, frozen=True, kw_only=True, omit_defaults=True):
+    """The facts about one attempt at an iteration, with what only the record knows.
 
-    # Columns.
+    Of an iteration that has not ended, the record has the facts that came with events.
+    """
+
+    # Columns, besides `number`, `attempt` and `status`.
     run: str
-    number: int  # from 1
-    attempt: int  # from 1
-    status: str
     started_at: str
     ended_at: str | None
-    # JSON.
+    # JSON, besides the facts.
     metadata: dict[str, str] | None = None  # `error`, if the iteration did not complete
-    result: IterationResult | None = None
-    verdict: str | None = None
-    signal: str | None = None  # that the agent gave, as the user's settings word it
-    kind: str | None = None  # of failure
-    reason: str | None = None
-    evidence: str | None = None  # the line or exit that decided
-    headline: str | None = None  # what the agent says that it did, on one line
-    segments: tuple[Segment, ...] = ()  # how it spent its time
+    adapter: str | None = None  # that reads the output of the agent
+    prompt_size: int | None = None  # bytes
+    told: tuple[str, ...] = ()  # notes of the user (`rooda tell`) in the prompt: their beginnings
     slept: tuple[Slept, ...] = ()  # when the machine was suspended
-    commits: int | None = None  # that the agent made
-    lines: LineCounts | None = None  # how many files and lines changed
-    truncated: bool | None = None  # the agent printed more than fits into memory
-    despite_exit: bool | None = None  # the signal overrode a bad exit
-    cleaned_up: tuple[NamedProcess, ...] | None = None  # processes that rooda stopped
     left_behind: tuple[NamedProcess, ...] | None = None
-    returned_to: int | None = None  # the earlier iteration with the same work tree
-    failures_before: int | None = None  # in a row
-    failures_after: int | None = None
-    threshold: int | None = None
-    snapshot: SnapshotTaken | None = None
     changes_unknown: str | None = None  # why rooda could not compare the work trees
+    unwritable: str | None = None  # why the state folder could not be written
+    earlier_attempts: tuple[EarlierAttempt, ...] | None = None
+    # Events: the recorder keeps each event of such a type, or a list of them.
+    snapshot: SnapshotTaken | None = None
     verify: VerifyEnded | None = None
-    tests_lost: TestsLost | None = None  # since the last verify
     clean_check: CleanCheckEnded | None = None  # the check in a clean copy of the work
-    successes: int | None = None  # iterations in a row with SUCCESS, if the run asks for several
-    confirm: int | None = None  # how many it asks for
-    tasks: TaskCount | None = None  # of the task file, after the agent
     hooks: tuple[HookEnded, ...] = ()
-    commit: Committed | None = None
     commit_failed: CommitFailed | None = None
     protected: tuple[ProtectedChanged, ...] = ()  # protected files that changed
     secrets_left_out: SecretsLeftOut | None = None  # new files that rooda did not commit
@@ -253,22 +225,6 @@ class IterationRow(Struct, frozen=True, omit_defaults=True):
     push_failed: PushFailed | None = None
     publish: PublishEnded | None = None  # the user's command that publishes the work
     trimmed: tuple[TranscriptTrimmed, ...] | None = None
-    unwritable: str | None = None  # why the state folder could not be written
-    prompt_size: int | None = None  # bytes
-    told: tuple[str, ...] = ()  # notes of the user (`rooda tell`) in the prompt: their beginnings
-    duration: float | None = None  # seconds
-    failure: FailureContext | None = None
-    earlier_attempts: tuple[EarlierAttempt, ...] | None = None
-    agent: str | None = None
-    adapter: str | None = None  # that reads the output of the agent
-    incomplete: bool | None = None  # the output ends without the agent's result
-    same_failures: int | None = None  # in a row
-    model: str | None = None
-    session_id: str | None = None
-    turns: int | None = None
-    messages: int | None = None
-    tokens: Tokens | None = None
-    cost: float | None = None
     # Not stored: the fields whose stored values make no sense, and what is wrong with them.
     unreadable: Mapping[str, str] = field(default_factory=dict)
 

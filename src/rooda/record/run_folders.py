@@ -2,16 +2,13 @@
 
 import contextlib
 import os
-import shutil
-import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from rooda.files.beneath import Beneath
 from rooda.workspace.state_folder import StateFolder, is_run, place_of
 
 _RUNS: Final = "runs"
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def run_folder(state: StateFolder, run: str) -> Path:
@@ -27,20 +24,16 @@ def iteration_folder(state: StateFolder, run: str, number: int, attempt: int = 1
 def run_folders(state: StateFolder) -> list[str]:
     """The runs that have a folder. Raises OSError."""
     try:
-        with _runs(state) as fd, os.scandir(fd) as entries:
-            return sorted(
-                entry.name
-                for entry in entries
-                if is_run(entry.name) and entry.is_dir(follow_symlinks=False)
-            )
+        with os.scandir(state / _RUNS) as entries:
+            folders = [one.name for one in entries if one.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
         return []
+    return sorted(filter(is_run, folders))
 
 
 def size_on_disk(state: StateFolder, run: str) -> int:
     """The bytes of a run on disk, without the holes in transcripts; unreadable files count 0."""
-    folder = run_folder(state, run)
-    return size_below(folder) if _is_ours(folder) else 0
+    return size_below(run_folder(state, run))
 
 
 def size_below(folder: Path) -> int:
@@ -58,40 +51,10 @@ def size_below(folder: Path) -> int:
     return size
 
 
-def _is_ours(folder: Path) -> bool:
-    """Return whether no link leads to the folder of a run; False if rooda may not look."""
-    try:
-        return not any(one.is_symlink() for one in (folder, *folder.parents[:2]))
-    except OSError:
-        return False
-
-
 def remove_run(state: StateFolder, run: str) -> None:
-    """Delete the folder of a run; the target of a link stays. Raises OSError."""
-    name = _checked(run)
-    with contextlib.suppress(FileNotFoundError), _runs(state) as fd:
-        found = os.stat(name, dir_fd=fd, follow_symlinks=False)
-        if not stat.S_ISDIR(found.st_mode):
-            os.unlink(name, dir_fd=fd)
-            return
-        try:
-            shutil.rmtree(name, dir_fd=fd)
-        except RecursionError:
-            raise OSError("folders are nested too deeply") from None
-
-
-@contextlib.contextmanager
-def _runs(state: StateFolder) -> Iterator[int]:
-    """The folder of all runs, reached without following any link below the state folder."""
-    top = os.open(state, _FOLDER)
-    try:
-        fd = os.open(_RUNS, _FOLDER, dir_fd=top)
-    finally:
-        os.close(top)
-    try:
-        yield fd
-    finally:
-        os.close(fd)
+    """Delete the folder of a run. Raises OSError."""
+    with contextlib.suppress(FileNotFoundError):
+        Beneath(state / _RUNS).remove(_checked(run))
 
 
 def _checked(run: str) -> str:

@@ -24,7 +24,7 @@ from rooda.workspace.record_place import RecordPlace, find_place, place_at
 from rooda.workspace.state_folder import StateFolder, make_folders, make_state_folder, new_file
 from rooda.workspace.state_home import NoStateHomeError, state_folder_at, state_home
 from rooda.workspace.tree_identity import note_tree
-from rooda.workspace.user_notes import waiting_notes, write_note
+from rooda.workspace.user_notes import notes_folder, waiting_notes, write_note
 
 _RUNS = "runs"
 _CHUNK = 1024 * 1024
@@ -109,14 +109,15 @@ def import_old_record(old: StateFolder, place: RecordPlace) -> None:
     make_folders(place.state, _RUNS)
     with contextlib.suppress(FileNotFoundError):
         _copy_files(old / _RUNS, place.state)
-    for note in waiting_notes(old):
-        write_note(place.state, note)
+    if not notes_folder(old).is_symlink():
+        for note in waiting_notes(old):
+            write_note(place.state, note)
     try:  # at the end: a record is complete as soon as there is a database
         with (
             opened(old / NAME, STEPS, PATIENCE) as source,
             contextlib.closing(Database(place.state / NAME, STEPS)) as database,
         ):
-            database.transact(lambda connection: copy_rows(source, connection, STEPS))
+            database.transact(lambda connection: copy_rows(source, connection))
     except (sqlite3.Error, NewerSchema) as error:
         raise StoreError(f"its database can't be read: {error}") from None
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Sequence
 
 from rooda.record import repair
 from rooda.record.database import NAME, Database, is_broken, is_passing
-from rooda.record.file_watch import CHANGED
 from rooda.record.recent_rows import RecentRows
 from rooda.record.rows import (
     INTERRUPTED,
@@ -29,14 +28,12 @@ from rooda.record.tables import (
 )
 from rooda.workspace.state_folder import StateFolder, make_state_folder
 
-_MOST_RUNS = 20_000  # that one start looks at; an agent can have added millions
-
 
 class Store:
     """The record of a work tree, open for writing until it is closed.
 
-    An agent may delete, replace or damage it at any time, or fill the disk. Then the store writes
-    it again, keeps the rows in memory until it can, and calls `on_trouble` once for each kind.
+    Somebody may delete or replace it during a run, or fill the disk. Then the store writes it
+    again, keeps the rows in memory until it can, and calls `on_trouble` once for each kind.
     """
 
     def __init__(
@@ -66,9 +63,7 @@ class Store:
             if code is None or code & 0xFF != sqlite3.SQLITE_CANTOPEN:
                 raise error
             make_state_folder(self.state)
-            os.close(
-                os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            )
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         except (OSError, sqlite3.DatabaseError) as found:
             raise StoreError(f"`{self._path}` can't be written: {_reason(found)}") from None
 
@@ -95,10 +90,10 @@ class Store:
             self._memory.settle()
 
     def runs(self, condition: str = "1", *values: str) -> list[RunRow]:
-        """The runs, oldest first; of too many, the oldest ones. Without a condition: columns."""
+        """The runs, oldest first. Without a condition: the columns, which are quick to read."""
         found: list[RunRow] = []
         columns = SELECT_RUNS if values else SELECT_RUN_COLUMNS
-        select = f"{columns} WHERE {condition} ORDER BY rowid LIMIT {_MOST_RUNS}"
+        select = f"{columns} WHERE {condition} ORDER BY rowid"
 
         def read(connection: sqlite3.Connection) -> None:
             asked = connection.execute(select, [stored(value) for value in values])
@@ -152,11 +147,8 @@ class Store:
     def _do(self, work: Callable[[sqlite3.Connection], None]) -> None:
         database = self._database or self._reopen()
         try:
-            found = database.look()
-            if found == CHANGED:  # the connection would use pages in its cache
-                database = self._reopen()
-            elif found is not None:
-                raise Broken(found)
+            if database.is_gone():
+                raise Broken("was deleted or replaced")
             database.transact(work)
         except sqlite3.DatabaseError as error:
             if is_passing(error) or isinstance(error, sqlite3.ProgrammingError):
@@ -176,7 +168,7 @@ class Store:
         """Replace the database: the readable rows of the old one, and those of the current run."""
 
         def fill(connection: sqlite3.Connection) -> None:
-            repair.copy_rows(old.connection, connection, self._steps)
+            repair.copy_rows(old.connection, connection)
             self._memory.unsettle()
             self._memory.write(connection)
 

@@ -51,7 +51,6 @@ SELECT_RUNS: Final = f"SELECT {_RUN} FROM runs"  # noqa: S608 - see above
 SELECT_ITERATIONS: Final = f"SELECT {_ITERATION} FROM iterations"  # noqa: S608 - see above
 # The same without the column that can be large.
 SELECT_RUN_COLUMNS: Final = SELECT_RUNS.replace("data FROM", "NULL FROM")
-SELECT_ITERATION_COLUMNS: Final = SELECT_ITERATIONS.replace("data FROM", "NULL FROM")
 SAVE_RUN: Final = f"""
 INSERT INTO runs ({_RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (run) DO UPDATE SET
@@ -100,26 +99,18 @@ def bring_up_to_date(connection: sqlite3.Connection, name: str, steps: Steps = S
             raise
 
 
-def check_tables(connection: sqlite3.Connection, steps: Steps, only: str = "") -> None:
+def check_tables(connection: sqlite3.Connection, steps: Steps) -> None:
     """Raise sqlite3.DatabaseError unless the tables are exactly those that the steps make.
 
-    A query of a forged view, a generated column or a trigger could take forever. The check has to
-    come before the first query of a table. `only` is the name of a table; all of them without it.
+    A `.rooda` of version 0.1 may come with a repository of strangers: a query of a forged view or
+    trigger could take forever. The check has to come before the first query of a table.
     """
-    made = {row for row in _made_by(steps) if only in ("", row[2])}
+    made = _made_by(steps)
     tables = sorted({row[2] for row in made})
     asked = f"SELECT {_SCHEMA} WHERE lower(tbl_name) IN ({', '.join('?' * len(tables))}) LIMIT ?"
     found = set(connection.execute(asked, [*tables, _MOST_FOUND]))
-    for kind, _, table, _ in sorted(found - made, key=str):
-        raise Broken(_difference(str(kind), str(table).lower()))
-    for _, _, table, _ in sorted(made - found, key=str):
-        raise Broken(f"it has no table `{table}`")
-
-
-def _difference(kind: str, table: str) -> str:
-    if kind == "table":
-        return f"`{table}` is not the table that rooda makes"
-    return f"`{table}` is a view" if kind == "view" else f"`{table}` has a trigger or an index"
+    if differing := sorted({str(row[2]).lower() for row in found ^ made}):
+        raise Broken(f"its table `{differing[0]}` is missing, or is not the one that rooda makes")
 
 
 @functools.cache

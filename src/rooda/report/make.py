@@ -6,13 +6,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from msgspec import to_builtins
-
 from rooda.record.record_reader import RecordReader
 from rooda.record.rows import RunRow
 from rooda.report.details import DetailReader
 from rooda.report.markdown_report import markdown
 from rooda.summary.build import summarize
+from rooda.summary.measured import run_json
 from rooda.summary.model import RunSummary
 from rooda.workspace.record_place import RecordPlace
 
@@ -37,7 +36,7 @@ def html(
 
 def as_json(summary: RunSummary) -> Iterator[str]:
     """Yield the summary of a run for programs."""
-    yield json.dumps(to_builtins(summary), indent=2)
+    yield json.dumps(run_json(summary), indent=2)
     yield "\n"
 
 

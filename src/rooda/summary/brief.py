@@ -7,6 +7,7 @@ from msgspec import Struct
 from rooda.iteration.iteration_history import HistorySummary
 from rooda.loop.state import Status
 from rooda.record.rows import RunRow, moment_of
+from rooda.summary.bounded import bounded_run
 from rooda.summary.open_tasks import is_doubtful, known_count, tasks_line
 from rooda.summary.timeline import end_of, limited, waits_of
 from rooda.tasks.standing import TaskCount
@@ -16,23 +17,52 @@ _LONGEST = 500  # characters of a reason or a headline
 
 
 class RunBrief(Struct, frozen=True):
-    """One run in a list."""
+    """One run in a list: its row, and what follows from it."""
 
-    run: str
-    procedure: str
-    status: str
-    started_at: str
+    row: RunRow  # within bounds, without its settings, its waits and its state
     good: int
     failed: int
     other: int  # interrupted or at work
     seconds: float | None  # from start to end; None if the end is unknown
     waited: float
-    checked: float  # seconds of verify
-    cost: float | None
     headline: str  # of the last good iteration
     why: str  # the reason of the end; of a run that is good or at work, what it did last
-    tasks: TaskCount | None = None  # of the task file
     is_doubtful: bool = False  # a success by the word of the agent, while tasks are open
+
+    @property
+    def run(self) -> str:
+        """The name."""
+        return self.row.run
+
+    @property
+    def procedure(self) -> str:
+        """The procedure."""
+        return self.row.procedure[:_LONGEST]
+
+    @property
+    def status(self) -> str:
+        """The status in the record."""
+        return self.row.status
+
+    @property
+    def started_at(self) -> str:
+        """When it started."""
+        return self.row.started_at
+
+    @property
+    def checked(self) -> float:
+        """Seconds of verify."""
+        return limited(self.row.verify_seconds)
+
+    @property
+    def cost(self) -> float | None:
+        """What it cost, in US dollars."""
+        return None if self.row.cost is None else limited(self.row.cost)
+
+    @property
+    def tasks(self) -> TaskCount | None:
+        """How many tasks of the task file are done."""
+        return known_count(self.row.tasks)
 
     @property
     def tasks_done(self) -> str:
@@ -54,19 +84,13 @@ def brief_of(run: RunRow, headline: str, now: datetime) -> RunBrief:
     if doubtful := is_doubtful(run):
         why = tasks_line(run)  # the agent's headline may claim that all is done
     return RunBrief(
-        run=run.run,
-        procedure=run.procedure[:_LONGEST],
-        status=run.status,
-        started_at=run.started_at,
+        row=bounded_run(run),
         good=good,
         failed=failed,
         other=max(0, counted.total_iterations - good - failed),
         seconds=seconds,
         waited=sum(one.seconds for one in waits_of(run, start, seconds or 0.0)),
-        checked=limited(run.verify_seconds),
-        cost=None if run.cost is None else limited(run.cost),
         headline=headline[:_LONGEST],
         why=one_line(why),
-        tasks=known_count(run.tasks),
         is_doubtful=doubtful,
     )

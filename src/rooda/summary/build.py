@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
-from pathlib import PurePath
 
 from msgspec.structs import replace
 
@@ -18,6 +17,7 @@ from rooda.process.events import NamedProcess
 from rooda.record.json_objects import iteration_of
 from rooda.record.rows import UNFINISHED, IterationRow, RunRow, moment_of
 from rooda.summary import sentences
+from rooda.summary.bounded import bounded_row, bounded_run
 from rooda.summary.changed_files import RunFiles, changed_files, names_of
 from rooda.summary.model import (
     IterationSummary,
@@ -26,22 +26,15 @@ from rooda.summary.model import (
     Span,
     SpanKind,
     TestCounts,
-    VerifySummary,
 )
 from rooda.summary.next_commands import next_commands, next_hint
-from rooda.summary.open_tasks import known_count, known_names
 from rooda.summary.timeline import end_of, limited, pauses, seconds_between, spans_of, waits_of
 from rooda.text.controls import one_line
 
-_GOOD, _FAILED = ("completed",), ("failed", "timed_out", "skipped")
 _MOST_STOPPED = 50  # processes of an iteration
 _MOST_NAMED = 5  # failed tests
-_MOST_HELD = 100  # failed iterations in one commit
 # The record can be changed by an agent: no text of it may be as long as it likes.
 _LONGEST_NAME, _LONGEST_TEXT, _LONGEST_WORD = 300, 2000, 100  # characters
-_SHORT_WORD = 30
-_LONGEST_OUTPUT = 4000
-_MOST_TOLD, _LONGEST_NOTE = 20, 2000  # notes of the user, and characters of one
 
 
 def summarize(
@@ -149,7 +142,7 @@ class _Builder:
         return found
 
     def _summary(self, row: IterationRow, spans: tuple[Span, ...]) -> IterationSummary:
-        result, lines = row.result, row.lines
+        result = row.result
         self._has_verify = self._has_verify or row.verify is not None
         tests = _tests(row)
         gained = tests.passed - self._tests.passed if tests and self._tests else 0
@@ -158,49 +151,18 @@ class _Builder:
             files = len(names_of(row))
             self._files.add(row)
         details = result.test_results.details if result and result.test_results else ()
+        bad = (one.name[:_LONGEST_NAME] for one in details if one.status.is_bad)
         return IterationSummary(
-            number=row.number,
-            attempt=row.attempt,
-            status=row.status,
-            is_good=row.status in _GOOD,
-            is_failed=row.status in _FAILED,
-            kind=_kind(row.kind),
-            reason=(row.reason or "")[:_LONGEST_TEXT],
-            evidence=(row.evidence or "")[:_LONGEST_TEXT],
-            told=tuple(note[:_LONGEST_NOTE] for note in row.told[:_MOST_TOLD]),
-            headline=row.known_headline[:_LONGEST_NAME],
+            row=bounded_row(row),
             started_at=row.started_at,
-            ended_at=row.ended_at,
             files=files,
-            added=max(0, lines.added) if lines else None,
-            deleted=max(0, lines.deleted) if lines else None,
             changed=changed_files(row),
             tests=tests,
             tests_gained=gained,
-            failed_tests=tuple(one.name[:_LONGEST_NAME] for one in details if one.status.is_bad)[
-                :_MOST_NAMED
-            ],
-            commit=row.commit.commit if row.commit else None,
-            commit_holds=row.commit.holds[:_MOST_HELD] if row.commit else (),
-            commits=max(0, row.commits or 0) + (row.commit is not None),
-            pushed=row.push is not None,
-            agent=(row.agent or "")[:_LONGEST_WORD],
+            failed_tests=tuple(bad)[:_MOST_NAMED],
             adapter=adapter_of(self._run, row),
-            model=row.model[:_LONGEST_WORD] if row.model else None,
-            turns=row.turns,
-            exit_code=result.exit_code if result else None,
-            signal=row.signal[:_LONGEST_WORD] if row.signal else None,
-            verify=_check(row),
-            clean_check=_clean_check(row),
-            tests_lost=row.tests_lost.loss.words[:_LONGEST_TEXT] if row.tests_lost else "",
-            successes=max(0, row.successes or 0),
-            confirm=max(1, row.confirm or 1),
-            tasks=known_count(row.tasks),
             is_unchecked=row.verify is None and self._has_verify,
-            hooks_failed=tuple(one.hook for one in row.hooks if one.error),
             spans=spans,
-            head=row.snapshot.head if row.snapshot else None,
-            tree=row.snapshot.tree if row.snapshot else None,
             tree_before=self._tree,
             is_kept=self._has(row.snapshot, row.number),
         )
@@ -254,27 +216,17 @@ class _Builder:
         costs = [one.cost for one in iterations if one.cost is not None]
         files = self._files
         found = RunSummary(
-            run=run.run,
-            procedure=run.procedure[:_LONGEST_NAME],
-            project=PurePath(run.workspace).name[:_LONGEST_NAME],
-            status=run.status,
-            rule=run.rule,
+            row=bounded_run(run),
             rule_text=sentences.rule_of(run, iterations),
-            reason=(run.ended_because or "")[:_LONGEST_TEXT],
-            exit_code=run.exit_code,
-            started_at=run.started_at,
-            ended_at=run.ended_at,
             made_at=now.isoformat(timespec="seconds"),
             seconds=end,
             waited=sum(one.seconds for one in waits),
-            max_iterations=run.max_iterations,
             good=sum(one.is_good for one in iterations),
             failed=sum(one.is_failed for one in iterations),
             other=sum(not one.is_good and not one.is_failed for one in iterations),
             tests_first=self._first_tests,
             tests_last=self._tests,
             commits=sum(one.commits for one in iterations),
-            first_commit=run.snapshot.head if run.snapshot else None,
             last_commit=self._commit,
             files=files.number,
             added=files.added,
@@ -287,8 +239,6 @@ class _Builder:
             times=_times(run, iterations, spans),
             spans=tuple(spans),
             proof=sentences.proof_of(iterations, run.baseline),
-            tasks=known_count(run.tasks),
-            tasks_left=known_names(run.tasks_left),
             closing=last.reason.partition(": ")[2] if last and is_blocked else "",
             closing_iteration=last.number if last and is_blocked else None,
             notes=sentences.most_important(iterations),
@@ -343,43 +293,8 @@ def adapter_of(run: RunRow, row: IterationRow) -> str:
     return program if program in KNOWN else TEXT
 
 
-def _kind(name: str | None) -> str | None:
-    """Return the kind of a failure; another version may know others."""
-    return one_line(name[:_LONGEST_WORD])[:_SHORT_WORD] if name else None
-
-
 def _named(process: NamedProcess) -> NamedProcess:
     return NamedProcess(process.pid, process.name[:_LONGEST_NAME])
-
-
-def _check(row: IterationRow) -> VerifySummary | None:
-    verify = row.verify
-    if verify is None:
-        return None
-    output = verify.output[-_LONGEST_OUTPUT:]
-    command, error = verify.command[:_LONGEST_TEXT], verify.error[:_LONGEST_NAME]
-    # A check that fails is the reason of a failure, and not of an interruption.
-    was_interrupted = bool(error) and row.status == "interrupted" and row.reason == verify.error
-    return VerifySummary(
-        command,
-        error,
-        verify.exit_code,
-        verify.duration,
-        output,
-        was_interrupted,
-        verify.tries,
-        verify.is_flaky,
-    )
-
-
-def _clean_check(row: IterationRow) -> VerifySummary | None:
-    found = row.clean_check
-    if found is None:
-        return None
-    output = found.output[-_LONGEST_OUTPUT:]
-    command, error = found.command[:_LONGEST_TEXT], found.error[:_LONGEST_NAME]
-    was_interrupted = bool(error) and row.status == "interrupted"
-    return VerifySummary(command, error, found.exit_code, found.duration, output, was_interrupted)
 
 
 def _tests(row: IterationRow) -> TestCounts | None:

@@ -6,19 +6,31 @@ them as data.
 """
 
 from enum import StrEnum
+from pathlib import PurePath
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rooda.agents.agent_report import Tokens
 from rooda.agents.failure_kinds import known_kind
+from rooda.iteration.types import IterationStatus
 from rooda.loop.next_steps import NextCommand
 from rooda.loop.run_events import TasksLeft
+from rooda.loop.verify_events import CleanCheckEnded
 from rooda.loop.wait_kinds import WaitKind
+from rooda.loop.work_events import VerifyEnded
 from rooda.process.events import NamedProcess
+from rooda.record.rows import IterationRow, RunRow
 from rooda.summary import open_tasks
 from rooda.tasks.standing import TaskCount
+from rooda.text.controls import one_line
 
 SCHEMA_VERSION = 1
+_GOOD, _FAILED = ("completed",), ("failed", "timed_out", "skipped")
+# The record can be changed by an agent: no text of it may be as long as it likes.
+_LONGEST_NAME, _LONGEST_TEXT, _LONGEST_WORD = 300, 2000, 100  # characters
+_SHORT_WORD = 30
+_MOST_TOLD = 20  # notes of the user
 
 
 class SpanKind(StrEnum):
@@ -94,59 +106,40 @@ class VerifySummary(Struct, frozen=True):
     tries: int = 1  # how often it ran (`verify.retries`)
     is_flaky: bool = False  # it passed, but not on its first try
 
+    @classmethod
+    def of(cls, check: VerifyEnded | CleanCheckEnded, *, was_interrupted: bool) -> "VerifySummary":
+        """Return the summary of a check that has ended."""
+        error = check.error[:_LONGEST_NAME]
+        return cls(
+            check.command, error, check.exit_code, check.duration, check.output, was_interrupted
+        )
+
 
 class IterationSummary(Struct, frozen=True, kw_only=True):
-    """One iteration: its last attempt, with the time and the cost of all attempts."""
+    """One iteration: the row of its last attempt, and what follows from all rows of the run.
 
-    number: int
-    attempt: int = 1
-    status: str
-    is_good: bool = False
-    is_failed: bool = False
-    kind: str | None = None  # of failure
-    reason: str = ""
-    evidence: str = ""
-    headline: str = ""
-    started_at: str
-    ended_at: str | None = None
+    `--format json` prints the fields but `row`, and the properties down to `tree`.
+    """
+
+    row: IterationRow  # within bounds (`bounded.py`), without the names of files and tests
+    started_at: str  # of the first attempt
     start: float = 0.0  # seconds since the start of the run
-    seconds: float = 0.0  # at work, without waiting
+    seconds: float = 0.0  # at work in all attempts, without waiting
     waited: float = 0.0
     files: int | None = None  # None: unknown
-    added: int | None = None
-    deleted: int | None = None
     changed: tuple[FileSummary, ...] = ()  # the files with the most changed lines
     tests: TestCounts | None = None
     tests_gained: int = 0  # passed tests more than at the last count
     failed_tests: tuple[str, ...] = ()  # the first names
-    commit: str | None = None  # made by rooda
-    commits: int = 0  # made by rooda and the agent
-    pushed: bool = False
-    agent: str = ""
     adapter: str = ""
-    model: str | None = None
-    turns: int | None = None
-    tokens: Tokens | None = None
-    cost: float | None = None
-    exit_code: int | None = None
-    signal: str | None = None
-    verify: VerifySummary | None = None
-    clean_check: VerifySummary | None = None  # the check in a clean copy (`verify.clean`)
-    tests_lost: str = ""  # what happened to the tests since the last verify, with names
-    successes: int = 0  # iterations in a row with SUCCESS, if the run asks for several
-    confirm: int = 1  # how many it asks for (`signals.confirm`)
-    tasks: TaskCount | None = None  # of the task file, after the agent
+    tokens: Tokens | None = None  # of all attempts
+    cost: float | None = None  # of all attempts
     is_unchecked: bool = False  # the run has a verify command, which did not run after it
-    hooks_failed: tuple[str, ...] = ()
     stopped: tuple[NamedProcess, ...] = ()  # processes that rooda had to stop
     notes: tuple[Note, ...] = ()
-    told: tuple[str, ...] = ()  # notes of the user in the prompt, or their beginnings
     spans: tuple[Span, ...] = ()
-    head: str | None = None  # HEAD after the agent, before a commit of rooda
-    tree: str | None = None  # the snapshot of the work tree after it
     tree_before: str | None = None
     is_kept: bool = False  # rooda has a snapshot of that tree
-    commit_holds: tuple[int, ...] = ()  # failed iterations whose work is in the commit
     held_by: int | None = None  # a later iteration, whose commit contains the work of this one
     held_in: str | None = None  # that commit
 
@@ -155,6 +148,173 @@ class IterationSummary(Struct, frozen=True, kw_only=True):
         """Whether the agent asked for help: the reason has its own words."""
         kind = known_kind(self.kind)
         return kind is not None and kind.row.is_blocked
+
+    @property
+    def number(self) -> int:
+        """The number of the iteration."""
+        return self.row.number
+
+    @property
+    def attempt(self) -> int:
+        """The number of its last attempt."""
+        return self.row.attempt
+
+    @property
+    def status(self) -> str:
+        """The status in the record."""
+        return self.row.status
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it has completed."""
+        return self.row.status in _GOOD
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether it has failed."""
+        return self.row.status in _FAILED
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of failure; another version may know others."""
+        return one_line(self.row.kind)[:_SHORT_WORD] if self.row.kind else None
+
+    @property
+    def reason(self) -> str:
+        """Why it failed."""
+        return self.row.reason or ""
+
+    @property
+    def evidence(self) -> str:
+        """The line or the exit that decided."""
+        return self.row.evidence or ""
+
+    @property
+    def headline(self) -> str:
+        """What the agent says that it did."""
+        return self.row.known_headline[:_LONGEST_NAME]
+
+    @property
+    def ended_at(self) -> str | None:
+        """When its last attempt ended."""
+        return self.row.ended_at
+
+    @property
+    def added(self) -> int | None:
+        """How many lines it added."""
+        return max(0, self.row.lines.added) if self.row.lines else None
+
+    @property
+    def deleted(self) -> int | None:
+        """How many lines it deleted."""
+        return max(0, self.row.lines.deleted) if self.row.lines else None
+
+    @property
+    def commit(self) -> str | None:
+        """The commit that rooda made."""
+        return self.row.commit.commit if self.row.commit else None
+
+    @property
+    def commit_holds(self) -> tuple[int, ...]:
+        """The failed iterations whose work is in that commit."""
+        return self.row.commit.holds if self.row.commit else ()
+
+    @property
+    def commits(self) -> int:
+        """How many commits rooda and the agent made."""
+        return max(0, self.row.commits or 0) + (self.row.commit is not None)
+
+    @property
+    def pushed(self) -> bool:
+        """Whether rooda pushed."""
+        return self.row.push is not None
+
+    @property
+    def agent(self) -> str:
+        """The name of the agent."""
+        return (self.row.agent or "")[:_LONGEST_WORD]
+
+    @property
+    def model(self) -> str | None:
+        """The model that the agent used."""
+        return self.row.model[:_LONGEST_WORD] if self.row.model else None
+
+    @property
+    def turns(self) -> int | None:
+        """How many requests the agent made to the model."""
+        return self.row.turns
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code of the agent."""
+        return self.row.result.exit_code if self.row.result else None
+
+    @property
+    def signal(self) -> str | None:
+        """The signal of the agent."""
+        return self.row.signal[:_LONGEST_WORD] if self.row.signal else None
+
+    @property
+    def verify(self) -> VerifySummary | None:
+        """The check after it."""
+        check = self.row.verify
+        if check is None:
+            return None
+        # A check that fails is the reason of a failure, and not of an interruption.
+        was_interrupted = self._was_interrupted(check.error) and self.row.reason == check.error
+        found = VerifySummary.of(check, was_interrupted=was_interrupted)
+        return replace(found, tries=check.tries, is_flaky=check.is_flaky)
+
+    @property
+    def clean_check(self) -> VerifySummary | None:
+        """The check in a clean copy (`verify.clean`)."""
+        check = self.row.clean_check
+        if check is None:
+            return None
+        return VerifySummary.of(check, was_interrupted=self._was_interrupted(check.error))
+
+    def _was_interrupted(self, error: str) -> bool:
+        return bool(error) and self.row.status == IterationStatus.INTERRUPTED
+
+    @property
+    def tests_lost(self) -> str:
+        """What happened to the tests since the last verify, with names."""
+        return self.row.tests_lost.loss.words[:_LONGEST_TEXT] if self.row.tests_lost else ""
+
+    @property
+    def successes(self) -> int:
+        """Iterations in a row with SUCCESS, if the run asks for several."""
+        return max(0, self.row.successes or 0)
+
+    @property
+    def confirm(self) -> int:
+        """How many iterations in a row have to signal SUCCESS (`signals.confirm`)."""
+        return max(1, self.row.confirm or 1)
+
+    @property
+    def tasks(self) -> TaskCount | None:
+        """How many tasks of the task file were done after the agent."""
+        return open_tasks.known_count(self.row.tasks)
+
+    @property
+    def hooks_failed(self) -> tuple[str, ...]:
+        """The hooks that failed."""
+        return tuple(one.hook for one in self.row.hooks if one.error)
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Notes of the user in the prompt, or their beginnings."""
+        return self.row.told[:_MOST_TOLD]
+
+    @property
+    def head(self) -> str | None:
+        """HEAD after the agent, before a commit of rooda."""
+        return self.row.snapshot.head if self.row.snapshot else None
+
+    @property
+    def tree(self) -> str | None:
+        """The snapshot of the work tree after it."""
+        return self.row.snapshot.tree if self.row.snapshot else None
 
     @property
     def confirmation(self) -> str:
@@ -194,30 +354,23 @@ class Proof(Struct, frozen=True):
 
 
 class RunSummary(Struct, frozen=True, kw_only=True):
-    """One run."""
+    """One run: its row, and what follows from the rows of its iterations.
+
+    `--format json` prints the fields but `row`, and the properties down to `tasks_left`.
+    """
 
     schema_version: int = SCHEMA_VERSION
-    run: str
-    procedure: str
-    project: str  # the name of the folder
-    status: str
-    rule: str | None = None
+    row: RunRow  # within bounds, without its settings, its waits and its state
     rule_text: str = ""  # why the run ended, in one sentence or two
-    reason: str = ""  # as recorded
-    exit_code: int | None = None
-    started_at: str
-    ended_at: str | None = None
     made_at: str = ""  # when this summary was made
     seconds: float = 0.0  # from start to end
     waited: float = 0.0
-    max_iterations: int | None = None
     good: int = 0
     failed: int = 0
     other: int = 0  # interrupted or at work
     tests_first: TestCounts | None = None
     tests_last: TestCounts | None = None
     commits: int = 0
-    first_commit: str | None = None  # HEAD before the run
     last_commit: str | None = None  # of the run
     files: int = 0  # distinct
     added: int | None = None
@@ -230,14 +383,77 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     times: dict[SpanKind | WaitKind, float] = {}
     spans: tuple[Span, ...] = ()  # waits and pauses, which belong to the run
     proof: Proof = Proof(ProofState.NOT_CHECKED)
-    tasks: TaskCount | None = None  # of the task file, after the last iteration
-    tasks_left: TasksLeft | None = None  # the first names of tasks that are left at the end
     closing: str = ""  # the agent's last words after FAILURE
     closing_iteration: int | None = None
     notes: tuple[Note, ...] = ()
     next_commands: tuple[NextCommand, ...] = ()
     next_hint: str = ""
     iterations: tuple[IterationSummary, ...] = ()
+
+    @property
+    def run(self) -> str:
+        """The name."""
+        return self.row.run
+
+    @property
+    def procedure(self) -> str:
+        """The procedure."""
+        return self.row.procedure[:_LONGEST_NAME]
+
+    @property
+    def project(self) -> str:
+        """The name of the folder."""
+        return PurePath(self.row.workspace).name[:_LONGEST_NAME]
+
+    @property
+    def status(self) -> str:
+        """The status in the record."""
+        return self.row.status
+
+    @property
+    def rule(self) -> str | None:
+        """The stop rule that ended it."""
+        return self.row.rule
+
+    @property
+    def reason(self) -> str:
+        """Why it ended, as recorded."""
+        return self.row.ended_because or ""
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code of rooda."""
+        return self.row.exit_code
+
+    @property
+    def started_at(self) -> str:
+        """When it started."""
+        return self.row.started_at
+
+    @property
+    def ended_at(self) -> str | None:
+        """When it ended."""
+        return self.row.ended_at
+
+    @property
+    def max_iterations(self) -> int | None:
+        """How many iterations may run."""
+        return self.row.max_iterations
+
+    @property
+    def first_commit(self) -> str | None:
+        """HEAD before the run."""
+        return self.row.snapshot.head if self.row.snapshot else None
+
+    @property
+    def tasks(self) -> TaskCount | None:
+        """How many tasks of the task file were done after the last iteration."""
+        return open_tasks.known_count(self.row.tasks)
+
+    @property
+    def tasks_left(self) -> TasksLeft | None:
+        """The first names of tasks that are left at the end."""
+        return open_tasks.known_names(self.row.tasks_left)
 
     @property
     def is_running(self) -> bool:

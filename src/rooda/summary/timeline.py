@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from rooda.loop.iteration_events import Segment, SegmentKind
+from rooda.loop.iteration_facts import Segment, SegmentKind
 from rooda.loop.state import Status
 from rooda.loop.wait_kinds import known_wait
 from rooda.record.rows import IterationRow, RecordedWait, RunRow, Slept, moment_of

@@ -56,8 +56,13 @@ def replace_file(path: Path, content: bytes) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make new names in the folder survive a loss of power. Raises OSError."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(folder)
+        os.fsync(fd)
     finally:
-        os.close(folder)
+        os.close(fd)

@@ -85,10 +85,10 @@ class RunStanding(Struct, frozen=True):
 
     def after(self, ended: IterationEnded) -> "RunStanding":
         """Return the standing after an iteration."""
-        cost = self.cost if ended.usage is None else self.cost + (ended.usage.cost or 0.0)
+        cost = self.cost + (ended.facts.cost or 0.0)
         good = self.good + ended.verdict.is_good
         failed = self.failed + (ended.verdict in (Verdict.FAILURE, Verdict.ABORT))
-        return replace(self, good=good, failed=failed, cost=cost, tasks=ended.tasks)
+        return replace(self, good=good, failed=failed, cost=cost, tasks=ended.facts.tasks)
 
     def counts(self) -> str:
         """Return `3 good, 1 failed`."""

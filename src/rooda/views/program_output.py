@@ -73,4 +73,4 @@ class Separators(Struct, frozen=True):
         """Draw the line with the number of the iteration that ended."""
         event = stamped.event
         if isinstance(event, IterationEnded):
-            self.terminal.log(f"\n\n{_SEPARATOR} LOOP {event.iteration} {_SEPARATOR}\n\n")
+            self.terminal.log(f"\n\n{_SEPARATOR} LOOP {event.facts.number} {_SEPARATOR}\n\n")

@@ -71,28 +71,27 @@ class SessionLog(Struct):
                     self._line(f"[{stamped.at:%H:%M:%S}] {words}")
 
     def _end_iteration(self, event: IterationEnded, stamped: Stamped) -> None:
+        facts = event.facts
         for stream in self._streams.values():
             self._print(stream.finish())
         self._streams.clear()
         end, self._end = self._end, b""
         left = self._heard - _MOST - len(end)
         if left > 0:
-            words = (
-                f"{count(left, 'byte')} left out; rooda show {event.iteration} --output has more"
-            )
+            words = f"{count(left, 'byte')} left out; rooda show {facts.number} --output has more"
             self._line(f"[... {words} ...]")
         self._print(self.masker.text(clean(end.decode("utf-8", "replace"))))
-        self._last_reason = event.reason
+        self._last_reason = facts.reason or ""
         if event.verdict not in (Verdict.INTERRUPTED, Verdict.LIMITED):
-            self.ended[event.iteration] = event.verdict.is_good
-        if event.verdict is Verdict.LIMITED or event.failure is not None:
+            self.ended[facts.number] = event.verdict.is_good
+        if event.verdict is Verdict.LIMITED or facts.failure is not None:
             self._line(f"[{stamped.at:%H:%M:%S}] {event.as_text()}")
         footer = blocks.footer(
-            event.iteration,
+            facts.number,
             stamped.at,
-            event.duration,
-            str(event.status),
-            retries=event.attempt - 1,
+            facts.duration or 0.0,
+            facts.status,
+            retries=facts.attempt - 1,
             numbers=_numbers(event.usage),
         )
         self._line(footer.rstrip("\n"))
@@ -104,9 +103,9 @@ class SessionLog(Struct):
             total,
             good,
             total - good,
-            event.total,
+            event.facts.total or 0.0,
             event.why(self._last_reason),
-            event.exit_code,
+            event.facts.exit_code or 0,
             self.notes,
         )
         self._line(summary.rstrip("\n"))

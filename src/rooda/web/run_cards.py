@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rooda.live.machine_runs import TreeRun, machine_runs
 from rooda.live.run_feed import record_trace
@@ -14,9 +15,8 @@ from rooda.record.record_reader import RecordReader
 from rooda.record.rows import StoreError
 from rooda.report.make import summary_of
 from rooda.report.page import tone_of
-from rooda.summary.model import RunSummary, TestCounts
+from rooda.summary.model import RunSummary
 from rooda.summary.open_tasks import tasks_line
-from rooda.tasks.standing import TaskCount
 from rooda.text.masking import Masker
 from rooda.web.sources import Sources
 from rooda.workspace.record_place import known_places
@@ -30,34 +30,45 @@ _SLOW = "its record takes long to read, or parts are broken: some of its runs ar
 
 
 class RunCard(Struct, frozen=True):
-    """A run in the list."""
+    """A run in the list; `RunCards` keeps many of them."""
 
     key: str
-    run: str
-    project: str
     folder: str
-    procedure: str
-    status: str
-    started_at: str
-    seconds: float
-    iterations: int
-    max_iterations: int | None
-    failed: int
-    tests: TestCounts | None
-    cost: float | None
-    text: str  # what it did last, or why it ended; of a doubtful success, the tasks that are left
-    tasks: TaskCount | None = None  # of the task file
-    is_doubtful: bool = False  # a success by the word of the agent, while tasks are open
+    summary: RunSummary  # without its iterations
+    headline: str  # what the last good iteration did
+
+    @property
+    def run(self) -> str:
+        """The name of the run."""
+        return self.summary.run
+
+    @property
+    def status(self) -> str:
+        """The status in the record."""
+        return self.summary.status
+
+    @property
+    def iterations(self) -> int:
+        """How many iterations it has."""
+        return self.summary.good + self.summary.failed + self.summary.other
+
+    @property
+    def text(self) -> str:
+        """What it did last, or why it ended; of a doubtful success, the tasks that are left."""
+        if self.summary.is_doubtful:
+            return tasks_line(self.summary)
+        is_good = self.is_at_work or self.status == "success"
+        return (self.headline if is_good else "") or self.summary.rule_text
 
     @property
     def tone(self) -> str:
         """The class of its state."""
-        return tone_of(self.status, is_doubtful=self.is_doubtful)
+        return tone_of(self.status, is_doubtful=self.summary.is_doubtful)
 
     @property
     def is_at_work(self) -> bool:
         """Whether the run goes on."""
-        return self.status == "running"
+        return self.summary.is_running
 
 
 class RunCards:
@@ -137,23 +148,5 @@ def _read(run: TreeRun, masker: Masker) -> RunCard | None:
 
 def card_of(run: RunSummary, at: TreeRun) -> RunCard:
     """Return the card of a run."""
-    is_good = run.is_running or run.status == "success"
-    text = (run.headline or run.rule_text) if is_good else run.rule_text
-    return RunCard(
-        key=at.key,
-        run=run.run,
-        project=run.project,
-        folder=str(at.tree),
-        procedure=run.procedure,
-        status=run.status,
-        started_at=run.started_at,
-        seconds=run.seconds,
-        iterations=len(run.iterations),
-        max_iterations=run.max_iterations,
-        failed=run.failed,
-        tests=run.tests_last,
-        cost=run.cost,
-        text=tasks_line(run) if run.is_doubtful else text,
-        tasks=run.tasks,
-        is_doubtful=run.is_doubtful,
-    )
+    small = replace(run, iterations=(), changed=(), spans=())
+    return RunCard(at.key, str(at.tree), small, run.headline)

@@ -9,9 +9,8 @@ import contextlib
 import errno
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
-from io import BytesIO
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,16 +18,16 @@ from msgspec import Struct
 from rooda.files.beneath import Beneath
 from rooda.text.plain_files import NotPlainFileError
 from rooda.workspace.git import Git, GitError, GitStoppedError
+from rooda.workspace.git_contents import contents
 from rooda.workspace.git_names import is_path_in_tree
 from rooda.workspace.tools import Tools
 
 _PREFIX = "rooda-clean"
+_LONGEST_LINK = 64 * 1024  # bytes: more than any system takes, which is an error then
 _LIST = ("ls-files", "--stage", "-v", "-z", "--full-name")
 _LINK, _REPOSITORY, _PROGRAM = "120000", "160000", "100755"
 # The file is gone, or a link or another kind of file is in its place or above it.
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO)
-_AT_ONCE = 200  # contents that git prints in one go
-_SMALL = 64 * 1024  # bytes of a content that rooda keeps in memory
 
 
 class _Entry(Struct, frozen=True):
@@ -157,46 +156,12 @@ def _permissions(mode: str) -> int:
 
 def _write_contents(git: Git, entries: Mapping[str, _Entry], to: Path) -> None:
     """Write files as the index has them, such as those outside of a sparse checkout."""
-    sizes = _sizes(git, entries)
-    small = [one for one in entries.items() if sizes[one[0]] <= _SMALL]
-    for start in range(0, len(small), _AT_ONCE):
-        some = small[start : start + _AT_ONCE]
-        printed = git("cat-file", "--batch", given=_contents(one for _, one in some))
-        for name, one in some:
-            _, _, rest = printed.partition(b"\n")
-            content, printed = rest[: sizes[name]], rest[sizes[name] + 1 :]
-            if one.mode == _LINK:
-                Beneath(to).make_link(name, content)
-            else:
-                Beneath(to).write_new(name, BytesIO(content), _permissions(one.mode))
-    for name in git.while_wanted(entries.keys() - dict(small).keys()):
-        _write_large(git, entries[name], name, to)
-
-
-def _write_large(git: Git, one: _Entry, name: str, to: Path) -> None:
-    """Write a file piece by piece: a few bytes of an agent can become gigabytes of content."""
-    if one.mode == _LINK:
-        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), name)
-    with tempfile.TemporaryFile() as content:
-        git.pieces(content.write, "cat-file", "blob", one.content)
-        content.seek(0)
-        Beneath(to).write_new(name, content, _permissions(one.mode))
-
-
-def _sizes(git: Git, entries: Mapping[str, _Entry]) -> dict[str, int]:
-    """Return the size of each content. Raises GitError if one is missing."""
-    found: dict[str, int] = {}
-    printed = git("cat-file", "--batch-check", given=_contents(entries.values())).splitlines()
-    for name, line in zip(entries, printed, strict=True):
-        *_, kind, size = line.split(b" ")
-        if kind != b"blob":
-            raise GitError(f"git cat-file: {name} is missing in the repository")
-        found[name] = int(size)
-    return found
-
-
-def _contents(entries: Iterable[_Entry]) -> bytes:
-    return "".join(f"{one.content}\n" for one in entries).encode()
+    copy, named = Beneath(to), [(one, one[1].content) for one in entries.items()]
+    for (name, one), content, size in contents(git, named):
+        if one.mode == _LINK:
+            copy.make_link(name, content.read(min(size, _LONGEST_LINK)))
+        else:
+            copy.write_new(name, content, _permissions(one.mode), size)
 
 
 def _name(top: Path) -> str:

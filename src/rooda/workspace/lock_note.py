@@ -125,13 +125,12 @@ def proc_is_ours() -> bool:
 
 
 def read_note(state: StateFolder) -> LockNote | None:
-    """Return the note, if there is a valid one: an agent may have written anything there."""
+    """Return the note, if there is one that tells its run from every other run."""
     try:
         note = convert(json.loads(read_plain_file(state / _NOTE, _LONGEST)), LockNote)
-        is_valid = _names_one_run(note) and b"\0" not in os.fsencode(note.workspace)
     except (OSError, ValueError, RecursionError):
         return None
-    return note if is_valid else None
+    return note if _names_one_run(note) else None
 
 
 def _names_one_run(note: LockNote) -> bool:

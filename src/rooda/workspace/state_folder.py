@@ -15,8 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, NewType
 
-from rooda.text.plain_files import open_plain_file
-
 # A type of its own, so that mypy finds each place that mixes it up with a folder of the work tree.
 StateFolder = NewType("StateFolder", Path)
 DATABASE = "rooda.db"
@@ -77,6 +75,8 @@ def keep_file(state: StateFolder, name: str, content: bytes) -> None:
 def make_state_folder(state: StateFolder) -> None:
     """Create the state folder, private to the user. Raises OSError if that is not possible."""
     make_folders(state)
+    if stat.S_IMODE(state.stat().st_mode) & 0o077:
+        state.chmod(0o700)
 
 
 def nearest_folder(state: StateFolder) -> Path:
@@ -87,58 +87,16 @@ def nearest_folder(state: StateFolder) -> Path:
 def make_folders(state: StateFolder, place: str = "") -> str:
     """Create a folder within the state folder with the folders above it, and return its path.
 
-    rooda removes a link or a file in the place of one of them, and does not follow it. Each
-    iteration does this for each of its files, so a folder that is there costs a single `lstat`.
+    Each iteration does this for each of its files, so a folder that is there costs a single `stat`.
     """
-    folder = str(state)
-    _make_private(folder)
-    for part in place.split("/") if place else ():
-        folder = f"{folder}/{part}"
-        found = _found(folder)
-        if found is not None and stat.S_ISDIR(found.st_mode):
-            continue
-        if found is not None:
-            Path(folder).unlink()
-        _make_folder(folder)
+    folder = f"{state}/{place}" if place else str(state)
+    if not os.path.isdir(folder):  # noqa: PTH112 - text is faster here
+        if os.path.lexists(state) and not state.is_dir():
+            raise OSError(errno.EEXIST, "is not a folder; move it away", str(state))
+        for one in [*reversed(Path(folder).parents), Path(folder)]:
+            if not one.is_dir():
+                one.mkdir(mode=0o700, exist_ok=True)  # another rooda may do the same now
     return folder
-
-
-def _make_folder(folder: str) -> None:
-    """Create a folder. Another rooda may do the same now; a link must not take its place."""
-    try:
-        Path(folder).mkdir(mode=0o700)
-    except FileExistsError:
-        found = _found(folder)
-        if found is None or not stat.S_ISDIR(found.st_mode):
-            raise
-
-
-def _make_private(folder: str) -> None:
-    found = _found(folder)
-    if found is None:
-        _make_above(Path(folder).parent)
-        Path(folder).mkdir(mode=0o700, exist_ok=True)
-    elif stat.S_ISLNK(found.st_mode):  # what is behind the link is not rooda's
-        raise OSError(errno.ELOOP, "is a symbolic link; move it away", folder)
-    elif not stat.S_ISDIR(found.st_mode):
-        raise OSError(errno.EEXIST, "is not a folder; move it away", folder)
-    elif stat.S_IMODE(found.st_mode) & 0o077:
-        Path(folder).chmod(0o700)
-
-
-def _make_above(folder: Path) -> None:
-    """Create the folders above a state folder for the user alone, as XDG asks for."""
-    for one in [*reversed(folder.parents), folder]:
-        if not one.exists():
-            one.mkdir(mode=0o700, exist_ok=True)
-
-
-def _found(path: str) -> os.stat_result | None:
-    """What is at the path, without following a link; None if there is nothing."""
-    try:
-        return os.lstat(path)
-    except FileNotFoundError:
-        return None
 
 
 def open_prompt(
@@ -151,7 +109,8 @@ def open_prompt(
     """
     try:
         name = f"{place}/{PROMPT}"
-        return _read_only(_filled(new_file(state, name), prompt), state / name)
+        _filled(new_file(state, name), prompt).close()
+        return (state / name).open("rb", buffering=0)
     except OSError as error:
         on_trouble(error)
         try:
@@ -169,20 +128,6 @@ def sealed_file(content: bytes) -> IO[bytes]:
     seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
     return file
-
-
-def _read_only(file: IO[bytes], path: Path) -> IO[bytes]:
-    """Return the same file without write access; if that fails, the file as it is."""
-    try:
-        fd = open_plain_file(path)
-    except OSError:
-        return file
-    if not os.path.samestat(os.fstat(fd), os.fstat(file.fileno())):
-        os.close(fd)
-        return file
-    file.close()
-    os.set_blocking(fd, True)
-    return os.fdopen(fd, "rb", buffering=0)
 
 
 def open_transcript(
@@ -212,44 +157,27 @@ def _both(opened: Callable[[str], IO[bytes]]) -> tuple[IO[bytes], IO[bytes]]:
 def new_file(state: StateFolder, name: str) -> IO[bytes]:
     """Create a new file of this name, open for reading and appending.
 
-    A process that has the earlier file open keeps that one. rooda removes a link or a pipe in its
-    place, and does not follow it. Several writers don't overwrite each other, because the file is
-    open for appending. The name may contain folders.
+    A process that has the earlier file open keeps that one. Several writers don't overwrite each
+    other, because the file is open for appending. The name may contain folders.
     """
     place, _, last = name.rpartition("/")
     return _open_new(f"{make_folders(state, place)}/{last}")
 
 
 def open_to_append(state: StateFolder, name: str) -> int:
-    """Return a descriptor for appending to a file; remove a link or a pipe in its place."""
+    """Return a descriptor for appending to a file."""
     place, _, last = name.rpartition("/")
-    path = f"{make_folders(state, place)}/{last}"
-    found = _found(path)
-    if found is not None and not stat.S_ISREG(found.st_mode):
-        Path(path).unlink()
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-    return os.open(path, flags, 0o600)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    return os.open(f"{make_folders(state, place)}/{last}", flags, 0o600)
 
 
 def remove_file(state: StateFolder, name: str) -> None:
-    """Delete a file within the state folder, but nothing behind a link."""
-    path = state / name
-    above = [path.parent, *path.parents][: name.count("/") + 2]
-    if not any(folder.is_symlink() for folder in above):
-        path.unlink(missing_ok=True)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make new names in the folder survive a loss of power. Raises OSError."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    """Delete a file within the state folder."""
+    (state / name).unlink(missing_ok=True)
 
 
 def _open_new(path: Path | str) -> IO[bytes]:
-    """Create the file; what is in its place is removed, and not followed."""
+    """Create the file; a process that has the one in its place open keeps that."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
     try:
         fd = os.open(path, flags, 0o600)

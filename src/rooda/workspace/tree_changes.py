@@ -151,25 +151,6 @@ def _number(digits: bytes) -> int | None:
     return int(digits) if digits.isdigit() else None
 
 
-class TreeChanges:
-    """Collects differences of two trees; another kind of file of the same name is modified."""
-
-    def __init__(self) -> None:
-        self._created: list[str] = []
-        self._modified: list[str] = []
-        self._deleted: list[str] = []
-        self.lines: list[LineCount] = []
-
-    def add(self, found: Difference) -> None:
-        """Add one difference."""
-        later = self._modified if found.mode_after else self._deleted
-        (later if found.mode_before else self._created).append(found.name)
-
-    def sorted(self) -> Changes:
-        """Return the changes."""
-        return in_order(self._created, self._modified, self._deleted)
-
-
 def of_marks(before: Mapping[str, object], after: Mapping[str, object]) -> Changes:
     """Return the changes of files that rooda compares by a mark; those without one do not count."""
     old = {name: mark for name, mark in before.items() if mark is not None}

@@ -2,29 +2,26 @@
 
 The name of a file has the time of the note, so that the notes have an order, and says whether the
 user wants to keep the note. A file gets its name when it is complete, so two commands at once, or
-one that is killed, do no harm. An agent can write anything there: rooda follows no link, reads
-within limits, and ignores every file that can't be a note.
+one that is killed, do no harm.
 """
 
 import contextlib
 import os
 import re
 import time
-from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
 
-from rooda.text.plain_files import read_plain_file
-from rooda.workspace.state_folder import StateFolder, new_file, remove_file, sync_folder
+from rooda.text.plain_files import read_plain_file, replace_file
+from rooda.workspace.state_folder import StateFolder, make_folders, remove_file
 
 LONGEST = 100 * 1024  # bytes of a note
 MOST = 1000  # notes
 _MOST_BYTES = 10_000_000  # of all notes together
-_MOST_FILES = 20_000  # that rooda looks at
 _FOLDER = "notes"
 _NAME = re.compile(r"([0-9]{19})-[0-9a-f]{8}(\.keep)?\.md")
-_DRAFT = re.compile(r"draft-[0-9]{19}-[0-9a-f]{8}(\.keep)?\.md")
+_DRAFT = re.compile(r"\.[0-9]{19}-[0-9a-f]{8}(\.keep)?\.md\.[0-9]+")  # of `replace_file`
 _TRIES = 3  # an agent may delete the folder at any moment
 _SECOND = 1_000_000_000  # nanoseconds
 
@@ -82,21 +79,7 @@ def new_note(state: StateFolder, text: str, *, keep: bool = False) -> UserNote:
 
 def write_note(state: StateFolder, note: UserNote) -> None:
     """Write the file of a note, whole or not at all. Raises OSError."""
-    draft = f"{_FOLDER}/draft-{note.name}"
-    folder = notes_folder(state)
-    try:
-        with new_file(state, draft) as file:
-            rest = memoryview(note.text.encode())
-            while rest:
-                rest = rest[file.write(rest) :]
-            os.fsync(file.fileno())
-        (folder / f"draft-{note.name}").rename(folder / note.name)
-    except OSError:
-        with contextlib.suppress(OSError):
-            remove_file(state, draft)
-        raise
-    with contextlib.suppress(OSError):
-        sync_folder(folder)
+    replace_file(Path(make_folders(state, _FOLDER), note.name), note.text.encode())
 
 
 def waiting_notes(state: StateFolder) -> list[UserNote]:
@@ -126,15 +109,11 @@ def remove_drafts(state: StateFolder) -> None:
 
 
 def _names(state: StateFolder, pattern: re.Pattern[str]) -> list[str]:
-    folder = notes_folder(state)
     try:
-        if folder.parent.is_symlink() or folder.is_symlink():
-            return []
-        with os.scandir(folder) as entries:
-            names = [entry.name for entry in islice(entries, _MOST_FILES)]
+        names = os.listdir(notes_folder(state))  # noqa: PTH208 - the names alone
     except OSError:
         return []
-    return sorted(name for name in names if pattern.fullmatch(name))
+    return sorted(filter(pattern.fullmatch, names))
 
 
 def _text(path: Path) -> str:

@@ -2,10 +2,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from rooda.fleet.database.fleet_store import Dismissed, FleetStore, NameTaken, RunProgress
+from rooda.fleet.database.fleet_store import Dismissed, FleetStore, NameTaken
 from rooda.fleet.database.run_rows import KnownRun
 from rooda.fleet.database.workers import DEAD, WorkerRow
-from rooda.fleet.run_model import Batch, FleetTask, Order, Run, RunState
+from rooda.fleet.run_model import Batch, FleetTask, Order, Run, RunProgress, RunState
 
 BATCH = Batch("b1", "c0ffee", flags=("--ai-cmd", "agent"), max_cost=5.0)
 P = "project"
@@ -55,8 +55,19 @@ def test_runs_that_git_knows_come_back_and_those_that_are_there_stay(store: Flee
     other = Batch("b2", "c0ffee")
     known = [
         KnownRun(FleetTask("there"), BATCH, RunState.FAILED, 9),
-        KnownRun(FleetTask("ended"), other, RunState.SUCCESS, 4, 3, 5, 1.5, 1, "done", "did it"),
-        KnownRun(FleetTask("begun", after=("x",)), BATCH, RunState.QUEUED, 3, 2),
+        KnownRun(
+            FleetTask("ended"),
+            other,
+            RunState.SUCCESS,
+            4,
+            "done",
+            iteration=3,
+            max_iterations=5,
+            cost=1.5,
+            unknown_costs=1,
+            headline="did it",
+        ),
+        KnownRun(FleetTask("begun", after=("x",)), BATCH, RunState.QUEUED, 3, iteration=2),
         KnownRun(FleetTask("new", after=("x",), account="mine"), other, RunState.QUEUED, 1),
     ]
     assert store.restore(P, known) == {"ended", "begun", "new"}
@@ -70,7 +81,7 @@ def test_runs_that_git_knows_come_back_and_those_that_are_there_stay(store: Flee
         "new": (RunState.BLOCKED, 1, other),
     }
     ended = at(store, "ended")
-    assert (ended.iteration, ended.most_iterations, ended.cost, ended.unknown_costs) == (
+    assert (ended.iteration, ended.max_iterations, ended.cost, ended.unknown_costs) == (
         3,
         5,
         1.5,
@@ -88,7 +99,12 @@ def test_a_turn_goes_from_queue_to_worker_to_the_next_turn(store: FleetStore) ->
     begun = store.begin(P, "a", 1, "w1", "host, slot 1")
     assert begun is not None
     assert (begun.state, begun.worker, begun.where) == (RunState.WORKING, "w1", "host, slot 1")
-    store.advance(P, "a", "w1", RunProgress(2, 0.5, 1, 20, "did it"))
+    store.advance(
+        P,
+        "a",
+        "w1",
+        RunProgress(iteration=2, cost=0.5, unknown_costs=1, max_iterations=20, headline="did it"),
+    )
     assert store.wait(P, "a", 1, "w1", 60, "usage limit")
     waiting = at(store, "a")
     assert (waiting.state, waiting.turn, waiting.reason) == (RunState.QUEUED, 2, "usage limit")
@@ -104,7 +120,7 @@ def test_words_that_the_database_refuses_do_not_keep_a_run_from_its_end(store: F
     """An agent can print NUL, and a file name need not be UTF-8."""
     added(store, FleetTask("a"))
     store.begin(P, "a", 1, "w", "")
-    store.advance(P, "a", "w", RunProgress(1, 0.0, 0, headline="did\0 it"))
+    store.advance(P, "a", "w", RunProgress(iteration=1, headline="did\0 it"))
     store.wait(P, "a", 1, "w", 0, "conflict: \udc80.txt")
     assert (at(store, "a").headline, at(store, "a").reason) == ("did it", "conflict: ?.txt")
 
@@ -113,7 +129,7 @@ def test_a_worker_that_was_replaced_changes_nothing(store: FleetStore) -> None:
     added(store, FleetTask("a"))
     store.begin(P, "a", 1, "old", "")
     assert store.begin(P, "a", 1, "new", "") is not None  # a takeover of the same turn
-    store.advance(P, "a", "old", RunProgress(9, 9.0, 0))
+    store.advance(P, "a", "old", RunProgress(iteration=9, cost=9.0))
     store.explain(P, "a", "old", "nothing")
     assert not store.wait(P, "a", 1, "old", 0, "")
     assert not store.end(P, "a", 1, "old", RunState.SUCCESS, "no", "PR #1")
@@ -203,7 +219,7 @@ def test_a_run_that_was_stopped_while_it_waited_for_another_one_waits_for_it_aga
     store.end(P, "a", 1, "w", RunState.SUCCESS, "")
     assert [run.run for run in store.ready(P)] == ["b"]
     assert store.begin(P, "b", at(store, "b").turn, "w", "") is not None
-    store.advance(P, "b", "w", RunProgress(1, 0.0, 0))
+    store.advance(P, "b", "w", RunProgress(iteration=1))
     store.end(P, "b", at(store, "b").turn, "w", RunState.FAILED, "")
     store.forget(P, "a")
     assert store.retry(P, "b", task)  # its branch has the work of the other one
@@ -235,8 +251,15 @@ def test_the_cost_of_a_batch_is_the_sum_of_its_runs(store: FleetStore) -> None:
     for name in ("a", "b"):
         store.begin(P, name, 1, "w", "")
         for number in (1, 2):
-            store.advance(P, name, "w", RunProgress(number, 0.25 * number, number))
-        store.advance(P, name, "w", RunProgress(1, 0.25, 1))  # an old one changes nothing
+            store.advance(
+                P,
+                name,
+                "w",
+                RunProgress(iteration=number, cost=0.25 * number, unknown_costs=number),
+            )
+        store.advance(
+            P, name, "w", RunProgress(iteration=1, cost=0.25, unknown_costs=1)
+        )  # an old one changes nothing
     assert store.spent(P, "b1") == (1.0, 4)
     store.end(P, "a", 1, "w", RunState.SUCCESS, "done")
     assert store.forget(P, "a")  # its cost stays: the money is spent

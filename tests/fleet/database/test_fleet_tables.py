@@ -31,25 +31,6 @@ def test_a_worker_that_is_halted_in_a_transaction_can_be_declared_dead(postgres:
     store.close()
 
 
-FORGERIES = (
-    (
-        "CREATE VIEW rooda_batches AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) "
-        "SELECT x AS project, x AS batch, x AS data FROM n"
-    ),
-    "CREATE TABLE t (x); CREATE TRIGGER a AFTER INSERT ON t BEGIN DELETE FROM t; END",
-    "CREATE VIRTUAL TABLE rooda_batches USING fts5(project, batch, data)",
-)
-
-
-@pytest.mark.parametrize("forgery", FORGERIES, ids=["view", "trigger", "virtual table"])
-def test_database_that_an_agent_forged_is_refused(tmp_path: Path, forgery: str) -> None:
-    file = tmp_path / "fleet.sqlite"
-    with contextlib.closing(sqlite3.connect(file)) as connection:
-        connection.executescript(forgery)
-    with pytest.raises(SQLAlchemyError, match=r"rooda did not make all of it .*: move the file"):
-        FleetDatabase(f"sqlite:///{file}")
-
-
 WRONG = {
     "batch with another type": """UPDATE rooda_batches SET data = '{"name": 5}'""",
     "batch without JSON": "UPDATE rooda_batches SET data = 'x'",

@@ -19,9 +19,9 @@ from rooda.views.terminal import Sink, Terminal
 from support.fleet_runs import BATCH, NOW, a_run
 from support.screen import Screen
 
-AT_WORK = a_run(state=RunState.WORKING, worker="w1", where="host, slot 1", most_iterations=20)
+AT_WORK = a_run(state=RunState.WORKING, worker="w1", where="host, slot 1", max_iterations=20)
 THIRD = a_run(
-    state=RunState.WORKING, worker="w1", iteration=2, most_iterations=20, cost=1.0, changed=NOW
+    state=RunState.WORKING, worker="w1", iteration=2, max_iterations=20, cost=1.0, changed=NOW
 )
 
 

@@ -91,7 +91,7 @@ def a_sight() -> Sight:
             "auth",
             state=RunState.WORKING,
             iteration=3,
-            most_iterations=20,
+            max_iterations=20,
             cost=1.2,
             where="host 1",
         ),

@@ -153,7 +153,7 @@ def test_a_run_whose_record_is_too_large_ends_with_its_work_on_the_branch(
 
     monkeypatch.setattr(slot_work, "export_run", refuse)
     monkeypatch.setattr(SlotWork, "_check_record", lambda *_: None)  # there was no iteration
-    found = work.publish(run, RunOutcome("one", "paused", iteration=1), RunState.WORKING)
+    found = work.publish(run, RunOutcome(run="one", status="paused", iteration=1), RunState.WORKING)
     reason = "its record can't be published: run one is too large"
     assert found == Next("end", state=RunState.FAILED, reason=reason)
     assert work.open(replace(run, turn=2)) == found  # also if the worker dies now

@@ -206,10 +206,6 @@ def _known(added: Added, facts: Facts, result: PublishedResult) -> KnownRun:
         batch=added.batch,
         state=state,
         turn=result.turn + 1,
-        iteration=facts.iteration,
-        most_iterations=result.max_iterations,
-        cost=result.cost,
-        unknown_costs=result.unknown_costs,
         reason=one_line(result.reason) if state.is_end else "",
-        headline=one_line(result.headline),
+        **result.progress | {"iteration": facts.iteration, "headline": one_line(result.headline)},
     )

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from msgspec import Struct
 from msgspec.structs import replace
 
 from rooda.fleet.database.accounts import Accounts
@@ -16,6 +15,7 @@ from rooda.fleet.database.fleet_tables import BATCHES, RUNS, FleetDatabase, chec
 from rooda.fleet.database.run_rows import (
     KnownRun,
     batch_of,
+    columns_of,
     known_row,
     new_life,
     new_row,
@@ -23,7 +23,7 @@ from rooda.fleet.database.run_rows import (
     text_of,
 )
 from rooda.fleet.database.workers import Workers
-from rooda.fleet.run_model import Batch, FleetTask, Order, Run, RunState
+from rooda.fleet.run_model import Batch, FleetTask, Order, Run, RunProgress, RunState
 from rooda.text.controls import storable
 
 _STOPPED = "stopped by the user"
@@ -39,16 +39,6 @@ class NameTaken(Exception):  # noqa: N818 - says what was found
 
 class Dismissed(Exception):  # noqa: N818 - says what happened
     """Another worker declared this one dead: what it wanted to note is not noted."""
-
-
-class RunProgress(Struct, frozen=True):
-    """What a published iteration changes in the row of its run."""
-
-    iteration: int
-    cost: float
-    unknown_costs: int
-    most_iterations: int | None = None
-    headline: str = ""
 
 
 class FleetStore:
@@ -268,11 +258,7 @@ class FleetStore:
                 _is(project, name)
                 & (RUNS.c.worker == worker)
                 & (RUNS.c.iteration <= progress.iteration),
-                iteration=progress.iteration,
-                cost=progress.cost,
-                unknown_costs=progress.unknown_costs,
-                most_iterations=progress.most_iterations,
-                headline=progress.headline,
+                **columns_of(progress),
             )
 
     def explain(self, project: str, name: str, worker: str, reason: str) -> None:

@@ -186,28 +186,10 @@ def _sqlite(url: str) -> sa.Engine:
         connection.isolation_level = "IMMEDIATE"
         connection.set_progress_handler(lambda: 0, _STRIDE)  # Python gets its turn, for signals
         connection.execute(f"PRAGMA busy_timeout={_BUSY}")
-        _refuse_forged(connection)
         _use_wal(connection)
         connection.execute("PRAGMA synchronous=NORMAL")
 
     return engine
-
-
-def _refuse_forged(connection: sqlite3.Connection) -> None:
-    """Raise DatabaseError for what neither rooda nor DBOS makes in SQLite.
-
-    An agent may have changed the file, and a query of a forged view could take forever.
-    """
-    found = connection.execute(
-        "SELECT type, name FROM sqlite_master WHERE type IN ('view', 'trigger') "
-        "OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1"
-    ).fetchone()
-    if found is not None:
-        kind = "virtual table" if found[0] == "table" else found[0]
-        raise sqlite3.DatabaseError(
-            f"rooda did not make all of it (it has the {kind} `{found[1]}`): move the file away, "
-            "and bring the runs back with `rooda fleet adopt`"
-        )
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:

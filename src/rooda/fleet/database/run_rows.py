@@ -4,28 +4,32 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct, json
+from msgspec import json
 
 from rooda.fleet.database.fleet_tables import checked, decoded
-from rooda.fleet.run_model import DEFAULT_ACCOUNT, Batch, FleetTask, Order, Run, RunState
+from rooda.fleet.run_model import (
+    DEFAULT_ACCOUNT,
+    Batch,
+    FleetTask,
+    Order,
+    Run,
+    RunProgress,
+    RunState,
+)
 
 _LONGEST_NAME = 80
-_COLUMNS = {"where": "place", "order": "ordered"}  # of fields with another name
+# Of fields with another name.
+_COLUMNS = {"where": "place", "order": "ordered", "max_iterations": "most_iterations"}
 
 
-class KnownRun(Struct, frozen=True):
+class KnownRun(RunProgress, frozen=True):
     """What git tells of a run that the database has lost."""
 
     task: FleetTask
     batch: Batch
     state: RunState
     turn: int
-    iteration: int = 0
-    most_iterations: int | None = None
-    cost: float = 0.0
-    unknown_costs: int = 0
     reason: str = ""
-    headline: str = ""
 
 
 def text_of(value: object) -> str:
@@ -36,6 +40,11 @@ def text_of(value: object) -> str:
 def new_life() -> str:
     """Return a name for the time from `add` or `retry` until the run has ended."""
     return secrets.token_hex(4)
+
+
+def columns_of(run: RunProgress) -> dict[str, Any]:
+    """Return the columns that say how far a run is."""
+    return {_COLUMNS.get(name, name): value for name, value in run.progress.items()}
 
 
 def new_row(project: str, batch: Batch, task: FleetTask, number: int, now: float) -> dict[str, Any]:
@@ -51,12 +60,8 @@ def new_row(project: str, batch: Batch, task: FleetTask, number: int, now: float
         "turn": 1,
         "life": new_life(),
         "enqueued": 0,
-        "iteration": 0,
-        "most_iterations": task.max_iterations,
-        "cost": 0.0,
-        "unknown_costs": 0,
+        **columns_of(RunProgress(max_iterations=task.max_iterations)),
         "reason": "",
-        "headline": "",
         "not_before": 0.0,
         "worker": "",
         "place": "",
@@ -75,13 +80,10 @@ def known_row(project: str, run: KnownRun, number: int, now: float) -> dict[str,
     return {
         **row,
         "state": run.state if is_begun else row["state"],
+        **columns_of(run),
         "turn": run.turn,
-        "iteration": run.iteration,
-        "most_iterations": run.most_iterations or run.task.max_iterations,
-        "cost": run.cost,
-        "unknown_costs": run.unknown_costs,
+        "most_iterations": run.max_iterations or run.task.max_iterations,
         "reason": run.reason,
-        "headline": run.headline,
     }
 
 

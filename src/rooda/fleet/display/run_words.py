@@ -6,8 +6,8 @@ What agents, branches and databases say goes through `one_line` where it is prin
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from rooda.engine.run_outcome import LastAttempt
-from rooda.fleet.run_model import Order, Run, RunState
+from rooda.engine.run_outcome import LastAttempt, RunOutcome
+from rooda.fleet.run_model import Order, Run, RunProgress, RunState
 from rooda.iteration.types import IterationStatus
 from rooda.loop.stops import StopRule
 from rooda.text.colors import Color
@@ -119,9 +119,20 @@ def color_of(run: Run) -> Color | None:
 
 def iteration_words(run: Run) -> str:
     """Return `3/20`, or `3` if there is no limit; "" before the first one."""
-    if not run.iteration and (run.state is not RunState.WORKING or not run.most_iterations):
+    if not run.iteration and (run.state is not RunState.WORKING or not run.max_iterations):
         return ""
-    return f"{run.iteration}/{run.most_iterations}" if run.most_iterations else f"{run.iteration}"
+    return f"{run.iteration}/{run.max_iterations}" if run.max_iterations else f"{run.iteration}"
+
+
+def progress_of(outcome: RunOutcome) -> RunProgress:
+    """Return how far a run is after an iteration."""
+    return RunProgress(
+        iteration=outcome.iteration,
+        max_iterations=outcome.max_iterations,
+        cost=outcome.cost or 0.0,
+        unknown_costs=outcome.costs_unknown,
+        headline=headline_of(outcome.last),
+    )
 
 
 def headline_of(last: LastAttempt | None) -> str:

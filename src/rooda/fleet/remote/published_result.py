@@ -1,26 +1,19 @@
 """What the record of a run tells of its progress: `result.json`."""
 
-from typing import Annotated
-
-from msgspec import Meta, MsgspecError, Struct, json
+from msgspec import MsgspecError, json
 
 from rooda.fleet.remote.record_commits import Number
 from rooda.fleet.remote.run_record import Record
-from rooda.fleet.run_model import RunState
+from rooda.fleet.run_model import RunProgress, RunState
 
 
-class PublishedResult(Struct, frozen=True):
+class PublishedResult(RunProgress, frozen=True):
     """What the record tells of the run so far."""
 
     turn: Number = 0
     life: str = ""  # of the run, when this was published
     state: RunState = RunState.WORKING
     reason: str = ""
-    iteration: Number = 0
-    max_iterations: Number | None = None
-    cost: Annotated[float, Meta(ge=0)] = 0.0
-    unknown_costs: Number = 0
-    headline: str = ""
 
 
 def read_published(record: Record) -> PublishedResult:

@@ -17,7 +17,7 @@ from rooda.config.settings import GIT_ALLOW_SECRETS, SANDBOX_KIND
 from rooda.engine.run_outcome import RunOutcome
 from rooda.fleet.addresses import local_folder
 from rooda.fleet.crash_points import reach
-from rooda.fleet.display.run_words import headline_of
+from rooda.fleet.display.run_words import progress_of
 from rooda.fleet.remote.fence import Refused
 from rooda.fleet.remote.mirror import BranchMoved
 from rooda.fleet.remote.patience import until_reached
@@ -283,7 +283,9 @@ class SlotWork:
 
     def _give_up(self, run: Run, record: Record, state: RunState, reason: str) -> Next:
         result = json.encode(
-            self._result(run, RunOutcome(run.run, "", iteration=record.iteration), state, reason)
+            self._result(
+                run, RunOutcome(run=run.run, status="", iteration=record.iteration), state, reason
+            )
         )
         publish = partial(
             self._slot.remote.publish,
@@ -452,16 +454,17 @@ class SlotWork:
     def _result(
         self, run: Run, result: RunOutcome, state: RunState, reason: str
     ) -> PublishedResult:
+        now = progress_of(result)
         return PublishedResult(
             turn=run.turn,
             life=run.life,
             state=state,
             reason=storable(reason),
-            iteration=result.iteration,
-            max_iterations=result.max_iterations,
-            cost=result.cost or run.cost,
-            unknown_costs=result.costs_unknown or run.unknown_costs,
-            headline=headline_of(result.last),
+            **now.progress
+            | {
+                "cost": now.cost or run.cost,
+                "unknown_costs": now.unknown_costs or run.unknown_costs,
+            },
         )
 
     def finish(self, run: Run, state: RunState) -> str:

@@ -15,12 +15,12 @@ from sqlalchemy.exc import DataError, SQLAlchemyError
 
 from rooda.engine.run_outcome import NOT_STARTED, RunOutcome
 from rooda.fleet.crash_points import reach
-from rooda.fleet.database.fleet_store import Dismissed, FleetStore, RunProgress
-from rooda.fleet.display.run_words import headline_of
+from rooda.fleet.database.fleet_store import Dismissed, FleetStore
+from rooda.fleet.display.run_words import progress_of
 from rooda.fleet.remote.fence import BrokenRecord
 from rooda.fleet.remote.published_result import read_published
 from rooda.fleet.remote.server import Unreachable
-from rooda.fleet.run_model import Order, Run, RunState
+from rooda.fleet.run_model import Order, Run, RunProgress, RunState
 from rooda.fleet.slots.slot import SlotChanged, SlotGone
 from rooda.fleet.worker.budget import wait_or_end
 from rooda.fleet.worker.control import ActiveTurn, Control
@@ -180,13 +180,7 @@ class TurnWork:
             return
         told = read_published(record)
         if record.iteration > run.iteration or told.cost > run.cost:
-            progress = RunProgress(
-                record.iteration,
-                told.cost,
-                told.unknown_costs,
-                told.max_iterations,
-                told.headline,
-            )
+            progress = RunProgress(**told.progress | {"iteration": record.iteration})
             self._ask(lambda: self._store.advance(*self._key, self._place.worker, progress))
 
     def _before(self, run: Run) -> Next | None:
@@ -264,13 +258,7 @@ class TurnWork:
             return found
         self._not_starts, self._voided = 0, []
         reach("after-push", self.run, number)
-        progress = RunProgress(
-            number,
-            result.cost or 0.0,
-            result.costs_unknown,
-            result.max_iterations,
-            headline_of(result.last),
-        )
+        progress = progress_of(result)
         self._ask(lambda: self._store.advance(*self._key, self._place.worker, progress))
         if state is None and result.retry_in:
             reason = f"iteration {number} failed: the next try waits"

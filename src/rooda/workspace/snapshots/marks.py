@@ -4,7 +4,6 @@ rooda keeps this in one file between processes. The lists of a folder are joined
 because there may be hundreds of thousands of files.
 """
 
-import contextlib
 import os
 import stat
 import struct
@@ -157,16 +156,15 @@ class Marks(Struct):
     @classmethod
     def load(cls, path: Path) -> "Marks | None":
         """Return what an earlier process has kept; None if there is nothing, or it is damaged."""
-        with contextlib.suppress(OSError, ValueError, RuntimeError, struct.error):
+        try:
             data = read_plain_file(path, None)
-            end = len(data) - _COUNT.size
-            if (
-                not data.startswith(_VERSION)
-                or _COUNT.pack(zlib.crc32(memoryview(data)[len(_VERSION) : end])) != data[end:]
-            ):
-                return None
-            return cls._of(_read_fields(data, len(_VERSION), end))
-        return None
+        except OSError:
+            return None
+        end = len(data) - _COUNT.size
+        checksum = _COUNT.pack(zlib.crc32(memoryview(data)[len(_VERSION) : end]))
+        if not data.startswith(_VERSION) or checksum != data[end:]:
+            return None
+        return cls._of(_read_fields(data, len(_VERSION), end))
 
     @classmethod
     def _of(cls, fields: Iterator[bytes]) -> "Marks":

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from rooda.workspace.git_names import is_path_in_tree
-
 _PROGRAM = 0o100  # the bit by which git tells a program from another file
 GIT_MODES = {False: 0o644, True: 0o755}
 
@@ -62,23 +60,15 @@ class SnapshotNotes(Struct, frozen=True):
 
     @classmethod
     def read(cls, message: str) -> "SnapshotNotes":
-        """Return the notes in the message of a commit; no notes if there are none."""
-        try:
-            told = json.loads(message.partition("\n\n")[2])
-            file, program = (int(mode) & 0o777 for mode in told["usual"])
-            others = {
-                name: int(mode) & 0o777
-                for name, mode in told["modes"].items()
-                if is_path_in_tree(name)
-            }
-            return cls(
-                str(told["top"]),
-                tuple(map(str, told["left_out"])),
-                tuple(map(str, told["absent"])),
-                Permissions(file, program, others),
-            )
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            return cls()
+        """Return the notes in the message of a commit."""
+        told = json.loads(message.partition("\n\n")[2])
+        file, program = told["usual"]
+        return cls(
+            told["top"],
+            tuple(told["left_out"]),
+            tuple(told["absent"]),
+            Permissions(file, program, told["modes"]),
+        )
 
 
 def is_program(mode: int) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rooda.text.plain_files import open_plain_file, read_plain_file
+from rooda.text.plain_files import read_plain_file
 from rooda.workspace.git import Git, GitError, GitStoppedError
 from rooda.workspace.git_files import changed_link, check_git_folder, links_in
 from rooda.workspace.tools import Tools
@@ -26,7 +26,6 @@ _SETTINGS = r"^(core\.(ignorecase|precomposeunicode|excludesfile)|status\.showun
 _NAMES_PER_COMMAND = 200
 _ON_BRANCH = b"ref: refs/heads/"
 _LARGEST_REF = 4096  # bytes
-_LARGEST_INDEX = 1024**3  # bytes: an index of ten million files
 
 
 class Repository(Struct, frozen=True):
@@ -77,9 +76,10 @@ class Repository(Struct, frozen=True):
             git_with_index=Git(Path(top), tools, place),
         )
 
-    def check(self) -> None:
+    def check(self, *, index: bool = False) -> None:
         """Raise GitError if a file in git's own folders would block git or lead it elsewhere."""
-        if moved := changed_link(self.links, links_in([self.git_dir, self.common])):
+        now = links_in([self.git_dir, self.common], index=index)
+        if moved := changed_link(self.links, now):
             raise GitStoppedError(f"{moved} is a link now that leads elsewhere: delete it")
 
     def named_links(self) -> dict[str, str]:
@@ -118,9 +118,7 @@ class Repository(Struct, frozen=True):
     def _listed(self, *arguments: str) -> bytes:
         """Return what `git ls-files` prints; nothing for a broken index, which is no error here."""
         try:
-            self.check()
-            if not is_whole_index(self.index, self.object_format):
-                return b""
+            self.check(index=True)
             return self.git_with_index("--literal-pathspecs", "ls-files", "-z", *arguments)
         except GitError:
             return b""
@@ -140,22 +138,3 @@ def _places(git: Git) -> list[str]:
     if len(said) == len(_PLACES):
         return said
     return [git.line("rev-parse", *question) for question in _PLACES]  # a name with a line break
-
-
-def is_whole_index(path: Path, object_format: str) -> bool:
-    """Return whether there is an index, and it is whole: git itself accepts a truncated one.
-
-    With `index.skipHash` the index ends in zeros instead of a hash.
-    """
-    try:
-        with os.fdopen(open_plain_file(path, follow=True), "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            data = file.read() if size <= _LARGEST_INDEX else b""
-    except OSError:
-        return False
-    import hashlib  # noqa: PLC0415 - it loads OpenSSL, which takes megabytes
-
-    digest = hashlib.new(object_format, usedforsecurity=False)
-    content, end = data[: -digest.digest_size], data[-digest.digest_size :]
-    digest.update(content)
-    return bool(content) and (end == digest.digest() or not any(end))

@@ -8,15 +8,15 @@ import contextlib
 import errno
 import os
 import stat
-import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import filterfalse
 from pathlib import Path
 from typing import IO
 
 from msgspec import Struct
 
-from rooda.files.beneath import NEW, Beneath, set_mode
+from rooda.files.beneath import NEW, Beneath, copy_bytes, set_mode
+from rooda.workspace.git_contents import contents
 from rooda.workspace.snapshots.marks import RuleFile
 from rooda.workspace.snapshots.notes import Permissions, permissions
 from rooda.workspace.snapshots.rules import MOST_RULES, RULES, IgnoreRules
@@ -24,8 +24,6 @@ from rooda.workspace.snapshots.store import Store
 from rooda.workspace.tree_changes import GITLINK, Difference
 
 _LINK = 0o120000
-_BYTES_AT_ONCE = 64 * 1024 * 1024
-_PIECE = 1024 * 1024
 
 
 class RestorePlan(Struct, frozen=True):
@@ -170,7 +168,8 @@ class Restorer:
         """Write files, and return their names."""
         done: list[str] = []
         free = [one for one in wanted if self._make_room(one.name)]
-        for one, content, size in self._contents(free):
+        named = [(one, one.object_after) for one in free]
+        for one, content, size in contents(self._store.git, named, self._store.folder):
             try:
                 self._write_one(one, content, size, modes.mode(one.name, one.mode_after))
             except OSError as error:
@@ -188,46 +187,13 @@ class Restorer:
                     os.symlink(content.read(size), os.fsencode(draft), dir_fd=parent)
                 else:
                     with os.fdopen(os.open(draft, NEW, 0o600, dir_fd=parent), "wb") as file:
-                        _copy(content, file, size)
+                        copy_bytes(content, file, size)
                         os.fchmod(file.fileno(), mode)
                 os.rename(draft, last, src_dir_fd=parent, dst_dir_fd=parent)
             except BaseException:
                 with contextlib.suppress(OSError):
                     os.unlink(draft, dir_fd=parent)
                 raise
-
-    def _contents(
-        self, wanted: Sequence[Difference]
-    ) -> Iterator[tuple[Difference, IO[bytes], int]]:
-        """Yield each file with its content, which begins where the given file is, and its size."""
-        git = self._store.git
-        for some in self._portions(wanted):
-            with tempfile.TemporaryFile(dir=self._store.folder) as printed:
-                git.pieces(printed.write, "cat-file", "--batch", given=_ids(some))
-                printed.seek(0)
-                for one in some:
-                    # `0a1b... blob 12`
-                    size = int(printed.readline().split(b" ")[2])
-                    start = printed.tell()
-                    yield one, printed, size
-                    printed.seek(start + size + 1)
-
-    def _portions(self, wanted: Sequence[Difference]) -> Iterator[list[Difference]]:
-        """Divide the files into lists of limited size. Raises GitError if a content is missing."""
-        if not wanted:
-            return
-        git = self._store.git
-        lines = git("cat-file", "--batch-check=%(objectsize)", given=_ids(wanted)).splitlines()
-        some: list[Difference] = []
-        total = 0
-        for one, size in zip(wanted, lines, strict=True):
-            some.append(one)
-            total += int(size) if size.isdigit() else 0
-            if total > _BYTES_AT_ONCE:
-                yield some
-                some, total = [], 0
-        if some:
-            yield some
 
     def _make_room(self, name: str) -> bool:
         """Return whether a file can be written without a loss; remove pipes and empty folders."""
@@ -280,19 +246,6 @@ class Restorer:
             return stat.S_IFMT(self._tree.status(name).st_mode)
         except OSError:
             return None
-
-
-def _ids(wanted: Iterable[Difference]) -> bytes:
-    return "".join(f"{one.object_after}\n" for one in wanted).encode()
-
-
-def _copy(source: IO[bytes], target: IO[bytes], size: int) -> None:
-    while size:
-        piece = source.read(min(size, _PIECE))
-        if not piece:
-            raise OSError(errno.EIO, "git printed less than the content")
-        target.write(piece)
-        size -= len(piece)
 
 
 def _is_rule(name: str) -> bool:

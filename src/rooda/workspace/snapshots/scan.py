@@ -9,12 +9,10 @@ import os
 import stat
 import struct
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from rooda.files.beneath import Beneath, Entry, Listing
 from rooda.text.plain_files import NotPlainFileError, open_plain_file
@@ -22,7 +20,6 @@ from rooda.workspace.git_files import LARGEST_FILE
 from rooda.workspace.git_names import is_path_in_tree
 from rooda.workspace.old_record import OLD_FOLDER
 from rooda.workspace.snapshots.marks import (
-    MARK_SIZE,
     Folder,
     Marks,
     RuleFile,
@@ -32,12 +29,19 @@ from rooda.workspace.snapshots.marks import (
     split,
     unsettled,
 )
-from rooda.workspace.snapshots.notes import Permissions, permissions
 from rooda.workspace.snapshots.packs import PackWriter, ShorterFileError, object_id
 from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.snapshots.rules import MOST_RULES, RULES, IgnoreRules
+from rooda.workspace.snapshots.trees import (
+    changes_between,
+    depth_of,
+    has_left_out,
+    left_out_of,
+    parent_of,
+    write_trees,
+)
 from rooda.workspace.state_folder import StateFolder
-from rooda.workspace.tree_changes import Changes, in_order
+from rooda.workspace.tree_changes import Changes
 
 MOST_READ = 4_000_000_000  # bytes in one scan of a folder without a repository
 _AT_ONCE = 8 * 1024 * 1024  # bytes of a file that rooda reads in one piece
@@ -48,7 +52,6 @@ _SECOND = 10**9
 # few milliseconds, others every second or two.
 _TICK, _SLOW_TICK = _SECOND // 10, 2 * _SECOND
 _TIMES = struct.Struct("<qq")
-_MODES = struct.Struct(f"<I{MARK_SIZE - 4}x")
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO)
 
 
@@ -83,6 +86,15 @@ class _Found(Struct):
     names: list[str] = field(default_factory=list)
     marks: list[bytes] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
+
+    def only(self, counts: Callable[[str], bool]) -> "_Found":
+        """Return the part that counts; to `counts`, the name of a folder ends in a slash."""
+        pairs = [one for one in zip(self.names, self.marks, strict=True) if counts(one[0])]
+        return _Found(
+            [name for name, _ in pairs],
+            [mark for _, mark in pairs],
+            [name for name in self.folders if counts(f"{name}/")],
+        )
 
 
 class _Asked(Struct):
@@ -125,7 +137,7 @@ class Scan:
         self._has_asked = False
         self._stale: set[str] = set()  # rules have changed in or above these folders
         # The same for the names in these folders alone.
-        self._doubtful = {_parent(name) for name in before.also.symmetric_difference(also)}
+        self._doubtful = {parent_of(name) for name in before.also.symmetric_difference(also)}
         self._partial: set[str] = set()  # ignored folders with tracked files
         self._unlisted: dict[str, bytes | None] = {}  # what rooda can't put into a tree
         self._also = frozenset(also)
@@ -228,7 +240,7 @@ class Scan:
 
     def _check_rules(self, path: str, fd: int, found: _Found) -> None:
         """Note whether the rules of a folder have changed, or those above it."""
-        if path and _parent(path) in self._stale:
+        if path and parent_of(path) in self._stale:
             self._stale.add(path)
         if path in self._partial:
             return
@@ -257,34 +269,23 @@ class Scan:
 
     def _if_same(self, path: str, known: Folder, found: _Found) -> list[str] | None:
         """Return the folders to walk into if all files are as they were; else None."""
-        names, marks, folders = found.names, found.marks, found.folders
         if path in self._partial:
-            some = self._forced.get(path, set())
-            names = [name for name in names if name in some]
-            marks = [one for name, one in zip(found.names, marks, strict=True) if name in some]
-            folders = []
+            found = found.only(self._forced.get(path, set()).__contains__)
         elif known.ignored:
             ignored = frozenset(split(known.ignored))
-            names = [name for name in names if name not in ignored]
-            marks = [
-                one for name, one in zip(found.names, marks, strict=True) if name not in ignored
-            ]
-            folders = [name for name in folders if f"{name}/" not in ignored]
-        if join(folders) != known.folders or join(names) != known.names:
+            found = found.only(lambda name: name not in ignored)
+        if join(found.folders) != known.folders or join(found.names) != known.names:
             return None
-        if b"".join(marks) != known.marks:
+        if b"".join(found.marks) != known.marks:
             return None
-        if self._has_left_out(known) and self._index != self._before.index:
+        if has_left_out(known, self._width) and self._index != self._before.index:
             return None
         self._folders[path] = known
-        return folders
+        return found.folders
 
     def _has_new_reason(self, seen: Seen) -> bool:
         """Return whether a file that was left out may count now, because the user tracks it."""
         return not seen.content and self._index != self._before.index
-
-    def _has_left_out(self, folder: Folder) -> bool:
-        return bytes(self._width) in folder.contents
 
     def _entered(
         self, path: str, folders: Iterable[str], unknown: Collection[str] = ()
@@ -305,9 +306,8 @@ class Scan:
         self, path: str, listing: Listing, known: Folder | None, found: _Found
     ) -> list[str]:
         old = dict(known.files()) if known is not None else {}
-        verdict = self._verdicts(path, known, old)
         names = [*found.names, *(f"{name}/" for name in found.folders)]
-        verdicts = {name: verdict(name) for name in names}
+        verdicts = self._verdicts(path, known, old, names)
         unknown = [name for name, is_ignored in verdicts.items() if is_ignored is None]
         folders = [name for name in found.folders if verdicts[f"{name}/"] is False]
         if unknown:
@@ -331,27 +331,18 @@ class Scan:
         return self._entered(path, folders)
 
     def _verdicts(
-        self, path: str, known: Folder | None, old: Mapping[str, Seen]
-    ) -> Callable[[str], bool | None]:
-        """Return the function that tells whether a rule ignores a name; None if git has to tell."""
+        self, path: str, known: Folder | None, old: Mapping[str, Seen], names: Iterable[str]
+    ) -> dict[str, bool | None]:
+        """Return for each name whether a rule ignores it; None if git has to tell."""
         forced = self._forced.get(path, set())
         if path in self._partial:
-            return lambda name: name not in forced
-        answers = self._answers.get(path, {})
-        ignored: frozenset[str] = frozenset()
-        kept: frozenset[str] = frozenset()
+            return {name: name not in forced for name in names}
+        told: dict[str, bool] = {}
         if known is not None and self._is_certain(path):
-            ignored = frozenset(split(known.ignored))
-            kept = frozenset((*old, *(f"{name}/" for name in split(known.folders))))
-
-        def verdict(name: str) -> bool | None:
-            if name in forced:
-                return False
-            if name in answers:
-                return answers[name]
-            return True if name in ignored else False if name in kept else None
-
-        return verdict
+            told = dict.fromkeys((*old, *(f"{name}/" for name in split(known.folders))), False)
+            told |= dict.fromkeys(split(known.ignored), True)
+        told |= self._answers.get(path, {}) | dict.fromkeys(forced, False)
+        return {name: told.get(name) for name in names}
 
     def _ask(self) -> list[str]:
         """Let git tell about the new names; return the folders to visit again."""
@@ -361,7 +352,7 @@ class Scan:
         self._has_asked = True
         ignored = self._rules.ignored(asked)
         again: list[str] = []
-        for path in sorted(asked, key=_depth):
+        for path in sorted(asked, key=depth_of):
             parent, _, name = path.rpartition("/")
             if path and self._answers.get(parent, {}).get(f"{name}/", False):
                 self._answers[path] = {f"{one}": True for one in asked[path]}
@@ -459,7 +450,7 @@ class Scan:
         if now == before:
             return False
         self._set_forced(now)
-        self._doubtful = {_parent(name) for name in now ^ before}
+        self._doubtful = {parent_of(name) for name in now ^ before}
         return True
 
     def _is_hidden(self, name: str) -> bool:
@@ -479,11 +470,9 @@ class Scan:
         old, new = self._before.folders, self._folders
         changed = [path for path in new if new[path] is not old.get(path)]
         gone = [path for path in old if path not in new]
-        left_out = self._left_out()
-        is_first = not self._compared
+        left_out = self._unlisted | left_out_of(new, self._width)
         if changed or gone:
-            self._write_trees(changed, gone)
-        changes = Changes() if is_first else self._changes()
+            write_trees(new, (*changed, *map(parent_of, gone)), self._pack, self._place.algorithm)
         marks = Marks(
             top=str(self._place.top),
             rules=digest,
@@ -494,112 +483,8 @@ class Scan:
             also=self._also,
         )
         is_same = not (changed or gone) and digest == self._before.rules
+        changes = changes_between(self._compared, new) if self._compared else Changes()
         return Scanned(marks, new[""].tree, changes, left_out, is_same)
-
-    def _write_trees(self, changed: Iterable[str], gone: Iterable[str]) -> None:
-        """Write the trees of changed folders, and of those above them."""
-        new = self._folders
-        below: dict[str, list[str]] = {}
-        for path in new:
-            if path:
-                parent, _, name = path.rpartition("/")
-                below.setdefault(parent, []).append(name)
-        todo = set(changed)
-        todo.update(_parent(path) for path in gone if path)
-        todo.add("")
-        levels: dict[int, set[str]] = {}
-        for path in todo:
-            levels.setdefault(_depth(path), set()).add(path)
-        for depth in range(max(levels), -1, -1):
-            for path in levels.get(depth, ()):
-                if path not in new:
-                    if path:
-                        levels.setdefault(depth - 1, set()).add(_parent(path))
-                    continue
-                if self._write_tree(path, below.get(path, ())) and path:
-                    levels.setdefault(depth - 1, set()).add(_parent(path))
-
-    def _write_tree(self, path: str, below: Iterable[str]) -> bool:
-        """Write the tree of a folder; return whether it differs from the one before."""
-        folder = self._folders[path]
-        entries = [
-            (os.fsencode(name), b"%o" % seen.git_mode, seen.content)
-            for name, seen in folder.files()
-            if seen.content
-        ]
-        for name in below:
-            tree = self._folders[f"{path}/{name}" if path else name].tree
-            if tree:
-                entries.append((os.fsencode(name) + b"/", b"40000", tree))
-        entries.sort()
-        content = b"".join(
-            b"%s %s\0%s" % (mode, name.removesuffix(b"/"), one) for name, mode, one in entries
-        )
-        tree = b""
-        if content or not path:
-            tree = object_id(self._place.algorithm, "tree", content)
-            if tree != folder.tree:
-                self._pack.add("tree", content)
-        earlier = self._before.folders.get(path)
-        if tree != folder.tree:
-            self._folders[path] = replace(folder, tree=tree)
-        return earlier is None or earlier.tree != tree
-
-    def _left_out(self) -> dict[str, bytes | None]:
-        found = dict(self._unlisted)
-        for path, folder in self._folders.items():
-            if self._has_left_out(folder):
-                for name, seen in folder.files():
-                    if not seen.content:
-                        found[f"{path}/{name}".lstrip("/")] = seen.mark
-        return found
-
-    def _changes(self) -> Changes:
-        old, new = self._compared, self._folders
-        created: list[str] = []
-        modified: list[str] = []
-        deleted: list[str] = []
-        for path in old.keys() | new.keys():
-            if old.get(path) is new.get(path):
-                continue
-            before, after = _kept(old, path), _kept(new, path)
-            start = f"{path}/" if path else ""
-            for name in before.keys() | after.keys():
-                one, other = before.get(name), after.get(name)
-                if one == other:
-                    continue
-                some = created if one is None else deleted if other is None else modified
-                some.append(start + name)
-        return in_order(created, modified, deleted)
-
-
-def _kept(folders: Mapping[str, Folder], path: str) -> dict[str, tuple[int, bytes]]:
-    folder = folders.get(path)
-    files: Iterator[tuple[str, Seen]] = iter(()) if folder is None else folder.files()
-    return {name: (seen.git_mode, seen.content) for name, seen in files if seen.content}
-
-
-def permissions_of(folders: Mapping[str, Folder]) -> Permissions:
-    """Return the permissions of all files in these folders; links have none."""
-    counts: Counter[int] = Counter()
-    for folder in folders.values():
-        counts.update([mode for (mode,) in _MODES.iter_unpack(folder.marks)])
-    usual = Permissions.usual(
-        {permissions(mode): number for mode, number in counts.items() if stat.S_ISREG(mode)}
-    )
-    odd = {
-        mode
-        for mode in counts
-        if stat.S_ISREG(mode) and permissions(mode) not in (usual.file, usual.program)
-    }
-    others: dict[str, int] = {}
-    for path, folder in folders.items() if odd else ():
-        if odd.isdisjoint(mode for (mode,) in _MODES.iter_unpack(folder.marks)):
-            continue
-        for name, seen in folder.files():
-            if seen.mode in odd and seen.content:
-                others[f"{path}/{name}".lstrip("/")] = permissions(seen.mode)
-    return replace(usual, others=others)
 
 
 def _rules_of(fd: int) -> bytes | None:
@@ -632,11 +517,3 @@ def _inode(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _parent(path: str) -> str:
-    return path.rpartition("/")[0]
-
-
-def _depth(path: str) -> int:
-    return path.count("/") + 1 if path else 0

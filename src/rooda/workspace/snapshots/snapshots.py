@@ -21,9 +21,10 @@ from rooda.workspace.snapshots.packs import errors_name
 from rooda.workspace.snapshots.repository import Repository, settings_of
 from rooda.workspace.snapshots.restore import Restorer, plan_restore
 from rooda.workspace.snapshots.rules import IgnoreRules
-from rooda.workspace.snapshots.scan import Place, Scan, Scanned, permissions_of
+from rooda.workspace.snapshots.scan import Place, Scan, Scanned
 from rooda.workspace.snapshots.store import NEWEST, Store, ref
 from rooda.workspace.snapshots.takeover import take_over
+from rooda.workspace.snapshots.trees import permissions_of
 from rooda.workspace.state_folder import StateFolder
 from rooda.workspace.tools import Tools
 from rooda.workspace.tree_changes import (

@@ -69,7 +69,7 @@ class Store:
 
     @property
     def is_sound(self) -> bool:
-        """Whether git can work with the store: nothing in it would block git or lead it away."""
+        """Whether git can work with the store."""
         return self._config() in _CONFIG.values() and _content(self._folder / "HEAD") == _HEAD
 
     def prepare(self, algorithm: str) -> None:
@@ -79,13 +79,13 @@ class Store:
         """
         try:
             for name in ("", *_FOLDERS):
-                _make_folder(self._folder / name)
+                (self._folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._config() not in _CONFIG.values():
                 _write(self._folder / "config", _CONFIG.get(algorithm, _CONFIG["sha1"]))
             if _content(self._folder / "HEAD") != _HEAD:
                 _write(self._folder / "HEAD", _HEAD)
             self._tidy()
-        except (OSError, RecursionError) as error:
+        except OSError as error:
             raise GitError(f"{self._folder}: {error}") from None
 
     def _tidy(self) -> None:
@@ -217,27 +217,10 @@ def _content(path: Path) -> bytes:
         return b""
 
 
-def _make_folder(path: Path) -> None:
-    if path.is_symlink() or not path.is_dir():
-        path.unlink(missing_ok=True)
-        path.mkdir(mode=0o700, parents=True)
-
-
 def _write(path: Path, content: bytes) -> None:
     """Write a file in one step; what is in its place is replaced."""
     draft = path.with_name(f"{path.name}.tmp")
-    _clear(draft)
-    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as file:
         file.write(content)
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
     draft.replace(path)
-
-
-def _clear(path: Path) -> None:
-    """Remove a file, a folder or a link, but not the target of a link."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
