@@ -140,7 +140,7 @@ def job(nursery: Nursery) -> Iterator[Job]:
 @pytest.fixture(autouse=True, scope="module")
 def measured_wardens(request: pytest.FixtureRequest) -> Iterator[None]:
     """Measure the coverage of wardens where they are tested; it makes their start slow."""
-    folder = request.path.relative_to(Path(__file__).parent).parts[0]
+    folder = request.path.parent.relative_to(Path(__file__).parent).as_posix()
     with pytest.MonkeyPatch.context() as monkeypatch:
         if folder in _WARDENS and "COVERAGE_PROCESS_CONFIG" in os.environ:
             # Coverage starts in a process through the start-up files of the virtual environment.

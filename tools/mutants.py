@@ -110,7 +110,7 @@ _CHANGES: dict[type[ast.AST], tuple[str, ...]] = {
 
 def found_by(module: str) -> str:
     """Return the tests that fail with the fault; empty if none does."""
-    package = f"tests/{module.partition('/')[0]}"
+    package = f"tests/{Path(module).parent}"
     for name, words in {
         "tests of the package": ("--ring", "first", package),
         "first ring": ("--ring", "first"),
