@@ -10,8 +10,8 @@ from rooda.testresults.junit_xml import read_xml
 from rooda.testresults.read import read_bytes
 from rooda.testresults.results import TestResults
 
-_CORPUS = Path(__file__).parent.parent / "corpus"
-RECORDED = _CORPUS / "test-outputs"
+CORPUS = Path(__file__).parent.parent / "corpus"
+RECORDED = CORPUS / "test-outputs"
 
 Counts = tuple[int, int, int, int]
 
@@ -47,12 +47,12 @@ def recorded_outputs() -> list[tuple[Output, dict[str, Any]]]:
 
 def other_recorded_outputs() -> list[tuple[Output, Counts | None]]:
     """Return further outputs of real runners, with their counts."""
-    return _listed(_CORPUS / "more-test-outputs")
+    return _listed(CORPUS / "more-test-outputs")
 
 
 def handwritten_outputs() -> list[tuple[Output, Counts | None]]:
     """Return handwritten outputs: decorations, other versions, and prose about tests."""
-    return _listed(_CORPUS / "written-outputs")
+    return _listed(CORPUS / "written-outputs")
 
 
 def _listed(folder: Path) -> list[tuple[Output, Counts | None]]:

@@ -15,9 +15,10 @@ import pytest
 from rooda.agents.failure_kinds import FailureKind
 from rooda.loop.stops import StopRule
 from rooda.loop.wait_kinds import WaitKind
+from support.outputs import CORPUS
 from support.wordings import Views, golden, of_failure, of_rule, of_wait
 
-FOLDER = Path(__file__).parent.parent / "corpus" / "wordings"
+FOLDER = CORPUS / "wordings"
 
 
 @pytest.fixture(autouse=True)

@@ -177,9 +177,9 @@ class StopRow(Struct, frozen=True):
 
     `line` ends the run in the terminal, with the facts of `RunEnded`. `logged` is the message of
     the log if it is not that of the status. `story` is what happened, for `rooda show` and the
-    report, with the facts of `summary/sentences.py`. `doubt` takes the place of the sentence if
-    `{tasks}` are open: the run is a success by the word of the agent alone. `next` is how the user
-    continues the run.
+    report; `summary/sentences.py` knows its facts. `doubt` takes the place of the sentence
+    if `{tasks}` are open: the run is a success by the word of the agent alone. `next` is how the
+    user continues the run.
 
     `is_claim`: the agent signaled that the work is done. `is_break`: in a fleet, the run usually
     continues by itself. `is_recounted`: a resumed run counts from 0 what this rule counts.
