@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.measure import alternate, cpu_seconds, report, seconds
-from rooda.fleet.database.fleet_tables import FleetDatabase
+from rooda.fleet.store.tables import FleetDatabase
 
 # The fleet starts rooda for each iteration, and pushes after it. Agents work for minutes.
 LIMIT, CPU_LIMIT = 8.0, 8.0

@@ -4,16 +4,16 @@ import time
 from pathlib import Path
 
 from benchmarks.measure import alternate, report
-from rooda.text.controls import StreamCleaner
-from rooda.text.masking import Masker, SafeStream
+from rooda.base.controls import StreamCleaner
+from rooda.base.secrets.masking import Masker, SafeStream
 
 LIMIT = 15.0  # masking a megabyte takes about 40 ms; a run masks one of each iteration at most
 _PIECE = 64 * 1024
 _ENV = {"ANTHROPIC_API_KEY": f"sk-ant-{'a1' * 20}", "DB_PASSWORD": "a password of the user"}
 _LINES = (
-    "I look at src/rooda/config/sensitive.py: it has 120 lines, and no tests for tokens yet.\n"
+    "I look at src/rooda/base/secrets/sensitive.py: it has 120 lines, and no tests for tokens.\n"
     "+    assert without_secret_values(text) == (text if shown is None else shown)\n"
-    "tests/config/test_sensitive.py ............................................. [ 42%]\n"
+    "tests/base/secrets/test_sensitive.py ............................................. [ 42%]\n"
 )
 
 

@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 from benchmarks.measure import alternate, report
-from rooda.agents.agent_program import program_of
-from rooda.agents.output_reader import OutputReader
+from rooda.world.agents.agent_program import program_of
+from rooda.world.agents.output_reader import OutputReader
 
 LIMIT = 6.0  # it also makes a readable line of every line that is said
 _PIECE = 1024 * 1024

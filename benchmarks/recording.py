@@ -16,7 +16,7 @@ from benchmarks.measure import alternate, report
 from rooda.iteration import IterationResult, TestDetail, TestResults, TestStatus
 from rooda.record.rows import IterationRow, RecordedSetting, RunRow
 from rooda.record.store import Store
-from rooda.workspace.state_folder import StateFolder
+from rooda.world.state.folder import StateFolder
 
 LIMIT = 1.25
 ITERATIONS = 1000

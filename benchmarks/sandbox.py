@@ -12,13 +12,13 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.measure import alternate, report
-from rooda.process.interrupts import Interrupts
-from rooda.process.request import ProcessRequest
-from rooda.process.runner import Runner
-from rooda.sandbox.sandbox import Sandbox
-from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind, SandboxPlan
-from rooda.workspace.state_folder import StateFolder, make_state_folder
-from rooda.workspace.tools import Tools
+from rooda.world.process.interrupts import Interrupts
+from rooda.world.process.request import ProcessRequest
+from rooda.world.process.runner import Runner
+from rooda.world.sandbox.sandbox import Sandbox
+from rooda.world.sandbox.sandbox_plan import SandboxError, SandboxKind, SandboxPlan
+from rooda.world.state.folder import StateFolder, make_state_folder
+from rooda.world.tools import Tools
 
 LIMIT_OF_COMMIT = 6.0  # two sandboxes more, and about fifteen commands of git outside
 FILES = 2000

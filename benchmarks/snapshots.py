@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.measure import alternate, report, seconds
-from rooda.workspace.snapshots.snapshots import Snapshots
-from rooda.workspace.state_folder import StateFolder
-from rooda.workspace.tools import Tools
+from rooda.world.git.snapshots.snapshots import Snapshots
+from rooda.world.state.folder import StateFolder
+from rooda.world.tools import Tools
 
 SAME, CHANGED = 4.0, 6.0
 FOLDERS, FILES = 100, 500

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from rooda.process.warden import client
-from rooda.workspace.state_home import VARIABLE
+from rooda.world.process.warden import client
+from rooda.world.state.home import VARIABLE
 from support import rings
 from support.children import Nursery
 from support.jobs import Job
 from support.screen import Screen
 from support.workspace import PROCEDURE, Workspace
 
-_WARDENS = ("process", "sandbox")  # folders of tests
+_WARDENS = ("world/process", "world/sandbox")  # folders of tests
 
 # `nohup make test &` leaves these ignored, and rooda and the agents would inherit that.
 for number, handler in (

@@ -14,40 +14,38 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from msgspec import Struct
 from msgspec.structs import fields
 
-from rooda.agents.agent_report import SessionFacts, Tokens, Usage
-from rooda.agents.failure_kinds import FailureKind
-from rooda.agents.registry import KNOWN
-from rooda.config.setting import Setting
-from rooda.config.settings import SETTINGS
-from rooda.iteration.types import IterationResult
-from rooda.loop import (
-    agent_events,
-    iteration_events,
-    notify_events,
-    protect_events,
-    publish_events,
-    run_events,
-    tree_events,
-    verify_events,
-    work_events,
-)
+from rooda.base.event import EVENTS, Event
+from rooda.front.selftest.run_trials import all_trials
+from rooda.loop.events import agent as agent_events
+from rooda.loop.events import iteration as iteration_events
+from rooda.loop.events import messages as notify_events
+from rooda.loop.events import protect as protect_events
+from rooda.loop.events import publish as publish_events
+from rooda.loop.events import run as run_events
+from rooda.loop.events import tree as tree_events
+from rooda.loop.events import verify as verify_events
+from rooda.loop.events import work as work_events
+from rooda.loop.events.iteration import EMPTY, LOGGED_AS, IterationEnded
+from rooda.loop.events.run import NO_USAGE, RunEnded
+from rooda.loop.events.work import FailedTry
 from rooda.loop.failure import FailureContext
-from rooda.loop.iteration_events import EMPTY, LOGGED_AS, IterationEnded
 from rooda.loop.iteration_facts import IterationFacts, Segment
-from rooda.loop.run_events import NO_USAGE, RunEnded
+from rooda.loop.result import IterationResult
 from rooda.loop.run_facts import RunFacts
 from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
 from rooda.loop.waits import AgentHold
-from rooda.loop.work_events import FailedTry
-from rooda.process import events as process_events
-from rooda.process.events import NamedProcess
-from rooda.selftest.run_trials import all_trials
-from rooda.tasks.standing import TaskCount
-from rooda.testresults.census import TestLoss
-from rooda.testresults.results import TestDetail, TestResults
-from rooda.text.event import EVENTS, Event
-from rooda.workspace.tree_changes import LineCount, LineCounts
+from rooda.plan.settings.setting import Setting
+from rooda.plan.settings.settings import SETTINGS
+from rooda.world.agents.agent_report import SessionFacts, Tokens, Usage
+from rooda.world.agents.failure_kinds import FailureKind
+from rooda.world.agents.registry import KNOWN
+from rooda.world.git.snapshots.tree_changes import LineCount, LineCounts
+from rooda.world.process import events as process_events
+from rooda.world.process.events import NamedProcess
+from rooda.world.tasks.standing import TaskCount
+from rooda.world.testresults.census import TestLoss
+from rooda.world.testresults.results import TestDetail, TestResults
 from tools import examples, picture
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -19,11 +19,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rooda.record.record_reader import RecordReader
+from rooda.record.reader import RecordReader
 from rooda.record.rows import IterationRow, RunRow
 from rooda.record.store import Store
-from rooda.workspace.record_place import place_at
-from rooda.workspace.state_home import VARIABLE
+from rooda.world.state.home import VARIABLE
+from rooda.world.state.record_place import place_at
 
 STRETCH = 300  # a second of the run is so many seconds of the night
 STEPS = (

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from html import escape, unescape
 from pathlib import Path
 
-from rooda.demo import demo_repository
-from rooda.workspace.tools import Tools
+from rooda.front.demo import demo_repository
+from rooda.world.tools import Tools
 from tools.examples import stable
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "run.svg"

@@ -54,7 +54,7 @@ def observe(frame, event, _argument):
     if isinstance(name, str) and name.partition(".")[0] == "rooda" and name != last:
         switches, last = switches + 1, name
 
-from rooda.cli.main import main
+from rooda.front.cli.main import main
 sys.setprofile(observe)
 try:
     code = main(sys.argv[2:])

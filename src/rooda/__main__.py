@@ -2,6 +2,6 @@
 
 import sys
 
-from rooda.cli.main import main
+from rooda.front.cli.main import main
 
 sys.exit(main())

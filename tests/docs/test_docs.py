@@ -14,7 +14,7 @@ import pytest
 from _pytest.mark import ParameterSet
 from msgspec import Struct
 
-from rooda.text.event import EVENTS, Event, LogLevel
+from rooda.base.event import EVENTS, Event, LogLevel
 from support.happenings import SAMPLES, written
 from support.states import state_of
 from support.tables import each_row

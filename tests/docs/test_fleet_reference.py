@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from rooda.fleet.actions.merge_runs import MergeOutcome
-from rooda.fleet.database.fleet_tables import METADATA
 from rooda.fleet.display.fleet_table import Sight, as_object, run_object
 from rooda.fleet.remote.fence import FALLBACK
 from rooda.fleet.remote.published_result import PublishedResult
 from rooda.fleet.remote.record_commits import FILES, Facts, RecordKind
 from rooda.fleet.run_model import BRANCHES, RECORDS, Batch, FleetTask, Run, RunState
-from rooda.fleet.slots.slot import Slot
-from rooda.workspace.tools import Tools
+from rooda.fleet.slot.slot import Slot
+from rooda.fleet.store.tables import METADATA
+from rooda.world.tools import Tools
 from support.tables import each_row
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/fleet.md").read_text()

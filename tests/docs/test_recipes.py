@@ -13,8 +13,9 @@ from typing import NamedTuple
 import pytest
 
 import rooda
-from rooda.loop import iteration_facts, loop, run_facts, signals
-from rooda.views import iteration_view, run_view
+from rooda.loop import iteration_facts, loop, run_facts
+from rooda.loop.stages import signals
+from rooda.views.terminal import iteration_view, run_view
 from support.finished import Finished
 from support.workspace import PROCEDURE, Workspace
 
@@ -22,7 +23,7 @@ START = """\
 import sys
 sys.path.insert(0, {path!r})
 sys.argv[0] = "rooda"
-from rooda.cli.main import main
+from rooda.front.cli.main import main
 sys.exit(main())
 """
 

@@ -5,7 +5,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from rooda.selftest.run_trials import all_trials
+from rooda.front.selftest.run_trials import all_trials
 from support.tables import each_row
 
 ROOT = Path(__file__).parents[2]

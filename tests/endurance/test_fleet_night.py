@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rooda.fleet.run_model import FleetTask, RunState
-from rooda.fleet.slots.slot_clone import PUSH_NOWHERE
+from rooda.fleet.slot.slot_clone import PUSH_NOWHERE
 from support.fleet import Fleet
 from support.fleetwork import changes_since, fingerprint
 from support.gitrepo import Repo

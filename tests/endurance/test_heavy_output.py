@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from rooda.process.tree import process_table
-from rooda.process.tree.processes import descendants
+from rooda.world.process.tree import process_table
+from rooda.world.process.tree.processes import descendants
 from support.capturing import BOTH_CAPTURES, Capture
 from support.children import Nursery
 from support.workspace import PROCEDURE, Workspace, wait_for
@@ -54,7 +54,7 @@ def warden_of(rooda: int) -> int:
         one.pid
         for one in table.all_processes()
         if one.parent == rooda
-        and any("rooda.process.warden" in word for word in table.command_line(one.pid))
+        and any("rooda.world.process.warden" in word for word in table.command_line(one.pid))
     ]
     assert len(found) == 1
     return found[0]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from msgspec.structs import asdict
 
-from rooda.selftest.misbehaviour import (
+from rooda.front.selftest.misbehaviour import (
     AT_MAXIMUM,
     CAPTURES,
     ENDS,
@@ -26,8 +26,8 @@ from rooda.selftest.misbehaviour import (
     Kept,
     Misbehaviour,
 )
-from rooda.selftest.survivors import end_all, is_alive, record, survivors
-from rooda.workspace.lock_note import LockNote, here
+from rooda.front.selftest.survivors import end_all, is_alive, record, survivors
+from rooda.world.state.lock_note import LockNote, here
 from support.children import Nursery, until
 from support.finished import Finished
 from support.sandboxes import require_bwrap

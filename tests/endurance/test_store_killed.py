@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.record.record_reader import RecordReader
+from rooda.record.reader import RecordReader
 from rooda.record.rows import IterationRow
 from rooda.record.store import Store
 from support.record import Bench, all_are_alive, all_are_dead

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from rooda.fleet.database.fleet_tables import engine_for
 from rooda.fleet.run_model import FleetTask, RunState
+from rooda.fleet.store.tables import engine_for
 from rooda.fleet.worker.slot_plan import SlotPlan
 from rooda.fleet.worker.supervisor import Worker
 from support.fleet import Fleet

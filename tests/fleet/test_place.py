@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from rooda.config.fleet_values import read_fleet
-from rooda.config.problems import InvalidInput
+from rooda.base.problems import InvalidInput
 from rooda.fleet import place as place_module
 from rooda.fleet.place import Place, find_place, make_state, project_key
-from rooda.workspace.file_systems import kind_of
-from rooda.workspace.state_home import state_folder_at
-from rooda.workspace.tools import Tools
+from rooda.plan.settings.fleet_values import read_fleet
+from rooda.world.files.file_systems import kind_of
+from rooda.world.state.home import state_folder_at
+from rooda.world.tools import Tools
 from support.config import world
 from support.gitrepo import git
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rooda.loop.work_events import BaselineEnded
+from rooda.loop.events.work import BaselineEnded
 from support.gitwork import GitWork, git_work
 from support.ralphs import COMPLETE, ralph_work
 from support.workspace import Workspace, alive, wait_for

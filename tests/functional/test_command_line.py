@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from rooda import __version__
-from rooda.cli.commands.run import run
-from rooda.config.problems import errors
-from rooda.config.settings import SETTINGS
-from rooda.console.command_table import COMMANDS
+from rooda.base.problems import errors
+from rooda.front.cli.commands.run import run
+from rooda.front.command_table import COMMANDS
+from rooda.plan.settings.settings import SETTINGS
 from support.finished import Rooda
 from support.surface import PHASES, TAG, dry, plan, planned, procedure
 from support.workspace import PROCEDURE, ROODA, Workspace

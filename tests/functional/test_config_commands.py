@@ -12,10 +12,10 @@ import jsonschema
 import pytest
 import yaml
 
-from rooda.config.document import parse, plain
-from rooda.config.fleet_settings import FLEET_KEYS
-from rooda.config.json_schema import schema
-from rooda.config.settings import AI_CMD_ALIAS, PROTECT_PATHS, SETTINGS
+from rooda.plan.document import parse, plain
+from rooda.plan.settings.fleet_settings import FLEET_KEYS
+from rooda.plan.settings.json_schema import schema
+from rooda.plan.settings.settings import AI_CMD_ALIAS, PROTECT_PATHS, SETTINGS
 from support.config import FOUR, in_section, planned, read, sample
 from support.recorded import versioned, within
 from support.workspace import PROCEDURE, ROODA, Workspace

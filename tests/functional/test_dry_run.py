@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from rooda.config.sandbox_checks import NO_SANDBOX
-from rooda.config.settings import SETTINGS
-from rooda.console.flags import without_dry_run
+from rooda.front.flags import without_dry_run
+from rooda.plan.preflight.sandbox import NO_SANDBOX
+from rooda.plan.settings.settings import SETTINGS
 from support.finished import Rooda
 from support.surface import TRUE, dry, listing, plan, planned, procedure
 from support.workspace import ROODA, Workspace

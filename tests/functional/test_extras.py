@@ -2,8 +2,8 @@
 
 import pytest
 
-from rooda.config.problems import InvalidInput
-from rooda.console.extras import need_extra
+from rooda.base.problems import InvalidInput
+from rooda.front.extras import need_extra
 
 
 def test_a_missing_package_is_refused_with_the_command_that_installs_the_extra() -> None:

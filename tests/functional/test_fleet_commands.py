@@ -63,7 +63,7 @@ def refs_of(folder: Path) -> list[str]:
 WITHOUT_EXTRA = """\
 import sys
 sys.modules["dbos"] = sys.modules["sqlalchemy"] = None
-from rooda.cli.main import main
+from rooda.front.cli.main import main
 sys.exit(main())
 """
 

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from rooda.config.problems import InvalidInput
-from rooda.engine.at_work import AtWork
-from rooda.process.leftovers import start_time
+from rooda.base.problems import InvalidInput
+from rooda.run.control import AtWork
+from rooda.world.process.leftovers import start_time
 from support.children import IN_THE_BACKGROUND, Nursery, until
 from support.finished import Rooda
 from support.jobs import Job
@@ -230,7 +230,7 @@ def test_second_stop_now_kills_the_agent_at_once_and_both_report_the_end(
 def test_stop_now_reports_a_run_that_is_still_running_and_what_to_do(
     workspace: Workspace, nursery: Nursery, rooda: Rooda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rooda.cli.commands.follow_stop._LONGEST_WAIT", 0.2)
+    monkeypatch.setattr("rooda.front.cli.commands.follow_stop._LONGEST_WAIT", 0.2)
     command = workspace.agent(ASKED)
     running = nursery.start(workspace, "work", "--ai-cmd", command, "--kill-grace", "60")
     nursery.pid("agent")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from rooda.record.record_reader import RecordReader
-from rooda.workspace.state_folder import StateFolder
-from rooda.workspace.user_notes import waiting_notes
+from rooda.record.reader import RecordReader
+from rooda.world.state.folder import StateFolder
+from rooda.world.state.user_notes import waiting_notes
 from support.children import Nursery, until
 from support.for_programs import WORKS, agent, work
 from support.recorded import HANGS, git, refused, versioned

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from rooda.record.rows import IterationRow, RunRow
-from rooda.workspace.state_home import VARIABLE
+from rooda.world.state.home import VARIABLE
 from support.gitwork import GitWork, git_work
 from support.golden import FOLDER, Golden
 from support.voices import Claude

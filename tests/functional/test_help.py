@@ -7,13 +7,13 @@ from typing import Any
 import click
 import pytest
 
-from rooda.cli.commands.run import run
-from rooda.config.kinds import Seconds
-from rooda.config.setting import Setting
-from rooda.config.settings import SETTINGS
-from rooda.console.command_line import parse
-from rooda.console.command_table import COMMANDS
-from rooda.ralph.config_file import KEYS
+from rooda.front.cli.commands.run import run
+from rooda.front.command_line import parse
+from rooda.front.command_table import COMMANDS
+from rooda.front.ralph.config_file import KEYS
+from rooda.plan.settings.kinds import Seconds
+from rooda.plan.settings.setting import Setting
+from rooda.plan.settings.settings import SETTINGS
 from rooda.record.given_flags import GivenFlags
 from support.ralphs import RALPH
 from support.workspace import PROCEDURE, ROODA, Workspace

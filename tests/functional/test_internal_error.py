@@ -11,11 +11,11 @@ import click
 import pytest
 
 from rooda import __version__
-from rooda.cli.app import app
-from rooda.cli.commands import setup
-from rooda.console import errors
-from rooda.console.command_table import COMMANDS, CommandRow
-from rooda.process.interrupts import Interrupts
+from rooda.front import errors
+from rooda.front.cli.app import app
+from rooda.front.cli.commands import setup
+from rooda.front.command_table import COMMANDS, CommandRow
+from rooda.world.process.interrupts import Interrupts
 from support.workspace import ROODA, Workspace
 
 SECRET = "sk-very-secret-42"
@@ -149,11 +149,11 @@ def test_only_unexpected_errors_exit_with_3_and_write_a_log(
 def test_installed_command_exits_with_3(workspace: Workspace) -> None:
     program = """
 import sys, click
-from rooda.cli import app
-from rooda.cli.commands import setup
-from rooda.console import errors
-from rooda.console.command_table import COMMANDS, CommandRow
-from rooda.cli.main import main
+from rooda.front.cli import app
+from rooda.front.cli.commands import setup
+from rooda.front import errors
+from rooda.front.command_table import COMMANDS, CommandRow
+from rooda.front.cli.main import main
 def fail(): raise RuntimeError("internal failure")
 setup.boom = click.Command("boom", callback=fail)
 app.COMMANDS["boom"] = CommandRow("setup", "boom", "Run", "Fail.")

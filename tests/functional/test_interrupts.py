@@ -333,7 +333,7 @@ def test_signal_where_python_swallows_exceptions_is_an_interruption(
         "def kill_self(): os.kill(os.getpid(), signal.SIGINT)\n"
         "class Finder:\n"
         "    def find_spec(self, name, path, target=None):\n"
-        f"        if name == 'rooda.config.plan':\n{code}"
+        f"        if name == 'rooda.plan.plan':\n{code}"
         "sys.meta_path.insert(0, Finder())\n",
     )
     path = [str(workspace.path / "site"), os.environ.get("PYTHONPATH", "")]
@@ -352,7 +352,7 @@ def test_ctrl_c_before_the_handlers_are_installed_shows_no_traceback(
         "import os, signal, sys\n"
         "class Finder:\n"
         "    def find_spec(self, name, path, target=None):\n"
-        "        if name == 'rooda.console.entry': os.kill(os.getpid(), signal.SIGINT)\n"
+        "        if name == 'rooda.front.entry': os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.meta_path.insert(0, Finder())\n",
     )
     path = [str(workspace.path / "site"), os.environ.get("PYTHONPATH", "")]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.engine import keep_awake
+from rooda.run.services import keep_awake
 from support.children import Nursery, until
 from support.recorded import SUCCESS, versioned
 from support.screen import Screen

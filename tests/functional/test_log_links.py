@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.views.log import LogFile
+from rooda.views.terminal.log import LogFile
 from support.sandboxes import require_bwrap
 from support.workspace import Workspace
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.prompts import builtin
+from rooda.plan.prompts import builtin
 from support.children import Nursery
 from support.finished import Rooda
 from support.recorded import HANGS, SUCCESS, asked, refused, statuses, within

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark.structures import ParameterSet
 
-from rooda.workspace.state_folder import make_state_folder
+from rooda.world.state.folder import make_state_folder
 from support.children import Nursery, until
 from support.faults import (
     Stranger,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from rooda.agents.registry import COMMANDS
+from rooda.world.agents.registry import COMMANDS
 from support.gitwork import GitWork, git_work
 from support.ralphs import RALPH
 from support.workspace import PROCEDURE, Workspace, wait_for

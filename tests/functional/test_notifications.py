@@ -22,7 +22,7 @@ NOTES = '#!/bin/sh\nprintf "%s\\n" "$@" > {folder}/arguments\n'
 WITHOUT_EXTRA = """\
 import sys
 sys.modules["apprise"] = None
-from rooda.cli.main import main
+from rooda.front.cli.main import main
 sys.exit(main())
 """
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rooda.record.record_reader import RecordReader
-from rooda.workspace.state_folder import StateFolder
+from rooda.record.reader import RecordReader
+from rooda.world.state.folder import StateFolder
 from support.for_programs import WORKS, agent, result_of, work
 from support.recorded import SUCCESS, git, refused, versioned
 from support.states import state_of

@@ -353,11 +353,11 @@ def test_pause_while_a_stubborn_agent_is_being_stopped(
 AT_THE_START = """
 import os, signal, sys
 from pathlib import Path
-from rooda.process.clocks import Clock, Since
-from rooda.process.events import ProcessStarted
-from rooda.process.interrupts import Interrupts
-from rooda.process.request import ProcessRequest
-from rooda.process.runner import Runner
+from rooda.world.process.clocks import Clock, Since
+from rooda.world.process.events import ProcessStarted
+from rooda.world.process.interrupts import Interrupts
+from rooda.world.process.request import ProcessRequest
+from rooda.world.process.runner import Runner
 
 def listen(event):
     if isinstance(event, ProcessStarted):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rooda.workspace.lock_note import ProcessIdentity, here, pid_namespace
+from rooda.world.state.lock_note import ProcessIdentity, here, pid_namespace
 from support.children import Nursery, until
 from support.finished import Finished
 from support.recorded import asked

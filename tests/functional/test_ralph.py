@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.agents.registry import COMMANDS
+from rooda.world.agents.registry import COMMANDS
 from support.ralphs import COMPLETE, PLAN, Ralphs, ralph_work
 from support.workspace import PROCEDURE, Workspace, alive, wait_for
 

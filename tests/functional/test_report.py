@@ -80,7 +80,7 @@ def test_report_to_a_file_a_folder_and_standard_output(work: GitWork) -> None:
 
 NOTE_MEMORY = """\
 import pathlib, sys
-from rooda.cli.main import main
+from rooda.front.cli.main import main
 try:
     main()
 finally:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rooda.loop.next_steps import LIMIT_FLAGS, RunCommands
-from rooda.record.record_reader import RecordReader
+from rooda.record.reader import RecordReader
 from support.children import Nursery, until
 from support.finished import Finished, Rooda
 from support.gitrepo import stored

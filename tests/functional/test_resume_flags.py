@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from msgspec import convert, to_builtins
 
-from rooda.cli.commands.run import run
-from rooda.console.command_line import merge, parse, parts_of
-from rooda.console.flags import RULES
+from rooda.front.cli.commands.run import run
+from rooda.front.command_line import merge, parse, parts_of
+from rooda.front.flags import RULES
 from rooda.record.given_flags import GivenFlags
 from support.children import Nursery
 from support.finished import Finished, Rooda

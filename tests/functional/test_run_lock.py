@@ -17,16 +17,16 @@ from typing import Any, cast
 
 import pytest
 
-from rooda.config.plan import Plan
-from rooda.config.problems import InvalidInput, problems_text
-from rooda.config.settings import KEEP_PROCESSES
-from rooda.engine.run_lock import hold_run_lock
-from rooda.process.leftovers import start_time
-from rooda.text.event import Event
-from rooda.workspace.lock import Lock, LockHeldError
-from rooda.workspace.lock_note import LockNote, here, read_note
-from rooda.workspace.state_folder import make_state_folder
-from rooda.workspace.work_tree import work_tree
+from rooda.base.event import Event
+from rooda.base.problems import InvalidInput, problems_text
+from rooda.plan.plan import Plan
+from rooda.plan.settings.settings import KEEP_PROCESSES
+from rooda.run.lock import hold_run_lock
+from rooda.world.git.work_tree import work_tree
+from rooda.world.process.leftovers import start_time
+from rooda.world.state.folder import make_state_folder
+from rooda.world.state.lock import Lock, LockHeldError
+from rooda.world.state.lock_note import LockNote, here, read_note
 from support.children import Nursery, until
 from support.finished import Finished
 from support.gitrepo import git

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rooda.record.record_reader import RecordReader
+from rooda.record.reader import RecordReader
 from support.finished import Rooda
 from support.recorded import asked, refused, versioned
 from support.workspace import PROCEDURE, Workspace

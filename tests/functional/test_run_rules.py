@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from rooda.base.event import Event
 from rooda.loop.loop import run_loop
-from rooda.process.capture.buffers import Captured
-from rooda.process.clocks import Clock, Since
-from rooda.process.events import Output, Tick
-from rooda.process.exits import Exited, Interrupted
-from rooda.process.interrupts import Interrupts
-from rooda.process.request import Listener, ProcessRequest, ProcessResult
-from rooda.process.runner import Runner
-from rooda.text.event import Event
+from rooda.world.process.capture.buffers import Captured
+from rooda.world.process.clocks import Clock, Since
+from rooda.world.process.events import Output, Tick
+from rooda.world.process.exits import Exited, Interrupted
+from rooda.world.process.interrupts import Interrupts
+from rooda.world.process.request import Listener, ProcessRequest, ProcessResult
+from rooda.world.process.runner import Runner
 from support.builders import built_services
 from support.children import Nursery, frozen_cgroup, state_of_freezer, until
 from support.finished import Finished

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from rooda.agents.registry import COMMANDS
+from rooda.world.agents.registry import COMMANDS
 from support.workspace import PROCEDURE, ROODA, Workspace
 
 pytestmark = pytest.mark.real
 
 MODULE = ("-m", "rooda")
 SCRIPT = (str(ROODA),)
-ADAPTERS = {f"rooda.agents.{name.replace('-', '_')}" for name in COMMANDS}
+ADAPTERS = {f"rooda.world.agents.{name.replace('-', '_')}" for name in COMMANDS}
 # Runs rooda and prints every loaded module: -X importtime does not list those of importlib.
 LOADED = """
 import atexit, runpy, sys
@@ -40,7 +40,7 @@ def imported(
     assert done.returncode == code, done.stderr[-2000:]
     rows = [row.split("|") for row in done.stderr.splitlines() if row.startswith("import time:")]
     names = {row[2].strip() for row in rows}
-    assert "rooda.cli.main" in names
+    assert "rooda.front.cli.main" in names
     return names
 
 
@@ -66,7 +66,9 @@ def test_version_imports_no_library(
 def test_help_imports_no_command(workspace: Workspace) -> None:
     found = imported(workspace, *MODULE, "--help")
     assert packages(found) & {"yaml", "msgspec", "sqlite3"} == set()
-    assert not {name for name in found if name.startswith(("rooda.cli.commands.", "rooda.config."))}
+    assert not {
+        name for name in found if name.startswith(("rooda.front.cli.commands.", "rooda.plan."))
+    }
 
 
 @pytest.mark.real(rows=1)
@@ -78,7 +80,7 @@ def test_help_of_a_run_imports_no_module_that_only_a_run_needs(
 ) -> None:
     found = imported(workspace, *MODULE, *args)
     assert packages(found) & {"yaml", "sqlite3", "subprocess"} == set()
-    assert "rooda.config.prepare" not in found
+    assert "rooda.plan.prepare" not in found
 
 
 @pytest.mark.real(rows=1)
@@ -117,7 +119,7 @@ def test_run_imports_no_heavy_library(workspace: Workspace) -> None:
 @pytest.mark.parametrize(
     "args,adapters",
     [
-        (("build", "--dry-run", "--ai-cmd-alias", "codex"), {"rooda.agents.codex"}),
+        (("build", "--dry-run", "--ai-cmd-alias", "codex"), {"rooda.world.agents.codex"}),
         (("build", "--dry-run", "--ai-cmd", "true"), set()),
         (("list", "--aliases"), set()),
     ],
@@ -134,7 +136,7 @@ def test_rooda_imports_only_the_adapter_of_the_chosen_agent(
         check=False,
         timeout=60,
     )
-    assert "rooda.cli.main" in done.stderr.split()
+    assert "rooda.front.cli.main" in done.stderr.split()
     assert set(done.stderr.split()) & ADAPTERS == adapters
 
 

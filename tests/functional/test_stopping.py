@@ -11,10 +11,10 @@ from typing import cast
 
 import pytest
 
-from rooda.agents.agent_program import program_of
-from rooda.process.tree import process_table
-from rooda.process.tree.processes import Process, ProcessTable
-from rooda.process.tree.stopping import TreeStop
+from rooda.world.agents.agent_program import program_of
+from rooda.world.process.tree import process_table
+from rooda.world.process.tree.processes import Process, ProcessTable
+from rooda.world.process.tree.stopping import TreeStop
 from support.children import Nursery, frozen_cgroup, until
 from support.jobs import is_stopped
 from support.states import state_of

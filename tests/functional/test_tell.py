@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from rooda.config.problems import InvalidInput
-from rooda.config.world import this_world
-from rooda.engine.telling import NoteTarget
+from rooda.base.problems import InvalidInput
+from rooda.plan.world import this_world
 from rooda.record.store import Store
-from rooda.workspace.lock import Lock
+from rooda.run.telling import NoteTarget
+from rooda.world.state.lock import Lock
 from support.children import Nursery, until
 from support.finished import Rooda
 from support.ralphs import ralph_work

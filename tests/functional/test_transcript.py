@@ -12,12 +12,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rooda.process.capture.disk import BLOCK, NO_HOLES, BoundedTranscript, KeptBytes
-from rooda.process.capture.order import combined
-from rooda.process.events import Output, Stream, TranscriptTrimmed
-from rooda.process.exits import Exited
-from rooda.process.request import Listener, ProcessResult
-from rooda.text.event import Event
+from rooda.base.event import Event
+from rooda.world.process.capture.disk import BLOCK, NO_HOLES, BoundedTranscript, KeptBytes
+from rooda.world.process.capture.order import combined
+from rooda.world.process.events import Output, Stream, TranscriptTrimmed
+from rooda.world.process.exits import Exited
+from rooda.world.process.request import Listener, ProcessResult
 from support.capturing import (
     BOTH_CAPTURES,
     Capture,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rooda.loop.work_events import AS_BEFORE
+from rooda.loop.events.work import AS_BEFORE
 from support.gitwork import GitWork, git_work
 from support.workspace import Workspace, alive, wait_for
 

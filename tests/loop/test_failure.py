@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooda.agents.failure_kinds import FailureKind
 from rooda.loop.failure import FailureContext, context, excerpt, suggestion
 from rooda.loop.outcome import Outcome, Verdict
-from rooda.process.capture.buffers import Captured, TailBuffer
-from rooda.process.exits import Exit, Exited, NotStarted, Signalled, TimedOut
-from rooda.process.request import ProcessResult
+from rooda.world.agents.failure_kinds import FailureKind
+from rooda.world.process.capture.buffers import Captured, TailBuffer
+from rooda.world.process.exits import Exit, Exited, NotStarted, Signalled, TimedOut
+from rooda.world.process.request import ProcessResult
 from support.tables import each_row
 
 NOTHING = Captured(b"", b"", 0)

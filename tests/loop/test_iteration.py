@@ -7,15 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rooda.agents.failure_kinds import FailureKind
-from rooda.config.hook_kind import Hook, OnError
-from rooda.loop import hooks, verify
-from rooda.loop.hooks import Moment
 from rooda.loop.outcome import Outcome, Verdict
+from rooda.loop.stages import hooks, verify
+from rooda.loop.stages.hooks import Moment
 from rooda.loop.state import Limits, Progress, State, Status
 from rooda.loop.stops import Stop, StopRule, stop
-from rooda.process.exits import Exit, Exited, Interrupted, Lost, NotStarted, Signalled, TimedOut
-from rooda.workspace.tools import Finished
+from rooda.plan.settings.hook_kind import Hook, OnError
+from rooda.world.agents.failure_kinds import FailureKind
+from rooda.world.process.exits import (
+    Exit,
+    Exited,
+    Interrupted,
+    Lost,
+    NotStarted,
+    Signalled,
+    TimedOut,
+)
+from rooda.world.tools import Finished
 from support.tables import each_row
 
 GOOD, DONE = Outcome(Verdict.CONTINUE), Outcome(Verdict.COMPLETE)

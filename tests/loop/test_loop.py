@@ -8,8 +8,24 @@ from typing import TypeVar
 
 import pytest
 
-from rooda.agents.failure_kinds import FailureKind
-from rooda.config.settings import (
+from rooda.base.event import Event
+from rooda.loop.events.iteration import (
+    ExitOverridden,
+    IterationEnded,
+    IterationStarted,
+    OutputTruncated,
+    PromptAssembled,
+    PromptFailed,
+    SignalsScanned,
+    StageEntered,
+    StartFailed,
+)
+from rooda.loop.events.run import RunEnded, RunStarted
+from rooda.loop.failure import FailureContext
+from rooda.loop.loop import run_loop
+from rooda.loop.state import Status
+from rooda.plan.prompts.parts import FilePart, Part, TextPart
+from rooda.plan.settings.settings import (
     FAILURE_THRESHOLD,
     IGNORE_EXIT_STATUS,
     ITERATION_MODE,
@@ -23,29 +39,13 @@ from rooda.config.settings import (
     SIGNALS_STREAMS,
     SIGNALS_SUCCESS,
 )
-from rooda.loop.failure import FailureContext
-from rooda.loop.iteration_events import (
-    ExitOverridden,
-    IterationEnded,
-    IterationStarted,
-    OutputTruncated,
-    PromptAssembled,
-    PromptFailed,
-    SignalsScanned,
-    StageEntered,
-    StartFailed,
-)
-from rooda.loop.loop import run_loop
-from rooda.loop.run_events import RunEnded, RunStarted
-from rooda.loop.state import Status
-from rooda.process.capture.buffers import Captured
-from rooda.process.clocks import Clock, Since
-from rooda.process.events import InterruptSeen, Output, ProcessStarted
-from rooda.process.exits import Exit, Exited, Interrupted, NotStarted, Signalled, TimedOut
-from rooda.process.interrupts import Interrupts
-from rooda.process.request import Listener, ProcessRequest, ProcessResult
-from rooda.prompts.parts import FilePart, Part, TextPart
-from rooda.text.event import Event
+from rooda.world.agents.failure_kinds import FailureKind
+from rooda.world.process.capture.buffers import Captured
+from rooda.world.process.clocks import Clock, Since
+from rooda.world.process.events import InterruptSeen, Output, ProcessStarted
+from rooda.world.process.exits import Exit, Exited, Interrupted, NotStarted, Signalled, TimedOut
+from rooda.world.process.interrupts import Interrupts
+from rooda.world.process.request import Listener, ProcessRequest, ProcessResult
 from support.builders import Settings, built_plan, built_services
 from support.happenings import stat
 from support.states import state_of

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from rooda.agents.failure_kinds import FailureKind
 from rooda.loop.note_delivery import NoteBox, was_received
 from rooda.loop.outcome import Outcome, Verdict
-from rooda.workspace.user_notes import new_note, notes_folder, remove_note, waiting_notes
+from rooda.world.agents.failure_kinds import FailureKind
+from rooda.world.state.user_notes import new_note, notes_folder, remove_note, waiting_notes
 from support.states import state_of
 from support.tables import each_row
 
@@ -99,7 +99,7 @@ def test_notes_have_the_order_of_their_commands_when_the_clock_is_set_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = new_note(state_of(tmp_path), "first")
-    monkeypatch.setattr("rooda.workspace.user_notes.time.time_ns", lambda: 10**18)
+    monkeypatch.setattr("rooda.world.state.user_notes.time.time_ns", lambda: 10**18)
     second = new_note(state_of(tmp_path), "second")
     assert waiting_notes(state_of(tmp_path)) == [first, second]
 

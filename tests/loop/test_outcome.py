@@ -4,11 +4,11 @@ import signal
 
 import pytest
 
-from rooda.agents.agent_report import AgentReport, Fault
-from rooda.agents.failure_kinds import FailureKind
 from rooda.loop.outcome import Outcome, Verdict, judge, without_stand_in
-from rooda.loop.promises import Promises
-from rooda.process.exits import (
+from rooda.loop.stages.promises import Promises
+from rooda.world.agents.agent_report import AgentReport, Fault
+from rooda.world.agents.failure_kinds import FailureKind
+from rooda.world.process.exits import (
     Canceled,
     Exit,
     Exited,

@@ -8,8 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from rooda.agents.failure_kinds import FailureKind, known_kind
-from rooda.config.settings import SETTINGS
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.state import Limits, State, Status
 from rooda.loop.stops import (
@@ -21,8 +19,10 @@ from rooda.loop.stops import (
     reason_of,
     stop,
 )
-from rooda.tasks.markdown_tasks import tasks_in
-from rooda.tasks.standing import TaskLedger
+from rooda.plan.settings.settings import SETTINGS
+from rooda.world.agents.failure_kinds import FailureKind, known_kind
+from rooda.world.tasks.markdown_tasks import tasks_in
+from rooda.world.tasks.standing import TaskLedger
 from support.tables import each_row
 
 GOOD = Outcome(Verdict.CONTINUE)

@@ -9,10 +9,9 @@ import pytest
 from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
-from rooda.agents.agent_report import Fault, Tokens, Usage
-from rooda.agents.failure_kinds import FailureKind
-from rooda.loop.agent import Budget
+from rooda.base.times import local_zone
 from rooda.loop.outcome import Outcome, Verdict
+from rooda.loop.stages.agent import Budget
 from rooda.loop.state import Limits, SavedState, State, Status
 from rooda.loop.stops import Stop, StopRule, stop
 from rooda.loop.waits import (
@@ -24,7 +23,8 @@ from rooda.loop.waits import (
     limited,
     outage_pause,
 )
-from rooda.text.times import local_zone
+from rooda.world.agents.agent_report import Fault, Tokens, Usage
+from rooda.world.agents.failure_kinds import FailureKind
 from support.tables import each_row
 
 NOW = datetime(2026, 11, 15, 23, 0, tzinfo=UTC)

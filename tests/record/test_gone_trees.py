@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rooda.record.gone_trees import forget_gone_trees
-from rooda.workspace.lock import Lock
-from rooda.workspace.state_folder import make_state_folder
+from rooda.world.state.folder import make_state_folder
+from rooda.world.state.lock import Lock
 from support.states import remember, state_of
 
 DAY = 24 * 3600

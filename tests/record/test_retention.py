@@ -16,7 +16,7 @@ from rooda.record.run_folders import (
     run_folders,
     size_on_disk,
 )
-from rooda.workspace.state_folder import new_file, place_of
+from rooda.world.state.folder import new_file, place_of
 from support.record import Bench, a_run, an_iteration
 from support.states import state_of
 from support.tables import each_row

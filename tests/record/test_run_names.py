@@ -1,7 +1,7 @@
 """The names that a program may choose for a run."""
 
 from rooda.record.run_names import wrong_name
-from rooda.workspace.state_folder import is_run
+from rooda.world.state.folder import is_run
 from support.tables import each_row
 
 

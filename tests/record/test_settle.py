@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from rooda.record.record_reader import RecordReader
+from rooda.record.reader import RecordReader
 from rooda.record.rows import StoreError
 from rooda.record.settle import import_old_record, settled
 from rooda.record.store import Store
-from rooda.workspace.lock import Lock
-from rooda.workspace.record_place import RecordPlace, known_places
-from rooda.workspace.state_folder import StateFolder
-from rooda.workspace.state_home import tree_key
-from rooda.workspace.user_notes import new_note, waiting_notes
+from rooda.world.state.folder import StateFolder
+from rooda.world.state.home import tree_key
+from rooda.world.state.lock import Lock
+from rooda.world.state.record_place import RecordPlace, known_places
+from rooda.world.state.user_notes import new_note, waiting_notes
 from support.record import RUN, a_run, an_iteration
 from support.states import record_at, remember, state_of
 

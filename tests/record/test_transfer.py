@@ -11,11 +11,11 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from rooda.record.given_flags import GivenFlags
-from rooda.record.record_reader import RecordReader
+from rooda.record.reader import RecordReader
 from rooda.record.rows import IterationRow, RunRow
 from rooda.record.store import Store
 from rooda.record.transfer import TransferError, export_run, import_run
-from rooda.workspace.user_notes import new_note, waiting_notes
+from rooda.world.state.user_notes import new_note, waiting_notes
 from support.states import state_of
 from support.tables import each_row
 

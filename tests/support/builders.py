@@ -5,16 +5,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rooda.config.command import Agent, AgentCommand
-from rooda.config.layers import Valued
-from rooda.config.origin import BUILTIN, Origin
-from rooda.config.plan import Plan
-from rooda.config.resolve import Values
-from rooda.config.setting import Setting
+from rooda.base.event import Event
+from rooda.base.origin import BUILTIN, Origin
 from rooda.loop.services import Execute, Services
-from rooda.process.interrupts import Interrupts
-from rooda.prompts.parts import PHASES, Part, TextPart
-from rooda.text.event import Event
+from rooda.plan.command import Agent, AgentCommand
+from rooda.plan.layers import Valued
+from rooda.plan.plan import Plan
+from rooda.plan.prompts.parts import PHASES, Part, TextPart
+from rooda.plan.resolve import Values
+from rooda.plan.settings.setting import Setting
+from rooda.world.process.interrupts import Interrupts
 from support.states import state_of
 
 Settings = Mapping[Setting[Any], Any]

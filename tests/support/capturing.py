@@ -13,13 +13,13 @@ from typing import Any, Literal
 import pytest
 from msgspec.structs import replace
 
-from rooda.process.clocks import Clock, Since
-from rooda.process.events import Output, ProcessStarted, Stream
-from rooda.process.interrupts import Interrupts
-from rooda.process.request import Listener, ProcessRequest, ProcessResult, Transcript
-from rooda.process.runner import Runner
-from rooda.text.event import Event
-from rooda.workspace.state_folder import STDERR, STDOUT, open_transcript, place_of
+from rooda.base.event import Event
+from rooda.world.process.clocks import Clock, Since
+from rooda.world.process.events import Output, ProcessStarted, Stream
+from rooda.world.process.interrupts import Interrupts
+from rooda.world.process.request import Listener, ProcessRequest, ProcessResult, Transcript
+from rooda.world.process.runner import Runner
+from rooda.world.state.folder import STDERR, STDOUT, open_transcript, place_of
 from support.states import state_of
 
 Capture = Literal["file", "pipe"]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.process.tree.processes import Process
+from rooda.world.process.tree.processes import Process
 from support.workspace import ROODA, Running, Workspace, wait_for
 
 # A non-interactive shell starts a background command with SIGINT ignored.

@@ -1,6 +1,6 @@
 """The five clocks of the tests, and the CPU part of the idle evidence."""
 
-from rooda.process.clocks import Clock, Since
+from rooda.world.process.clocks import Clock, Since
 
 FIRST = Clock("first_output_timeout", 5, Since.FIRST_OUTPUT)
 IDLE = Clock("idle_timeout", 10, Since.ACTIVITY)

@@ -8,21 +8,24 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from rooda.cli.commands.run import run
-from rooda.config import file_reader
-from rooda.config.auto_kind import AutoBoolean
-from rooda.config.file_reader import ConfigFile
-from rooda.config.hook_kind import Hook, HookList
-from rooda.config.inspect import Inspection, inspect
-from rooda.config.kinds import Boolean, Dollars, Integer, Kind, Seconds, Size
-from rooda.config.layers import Layer
-from rooda.config.locate import CONFIG_NAME
-from rooda.config.notify_kinds import AddressList, MomentList
-from rooda.config.origin import Tier
-from rooda.config.prepare import Prepared, RunRequest, prepare
-from rooda.config.problems import Problem
-from rooda.config.setting import Setting
-from rooda.config.text_kinds import (
+from rooda.base.origin import Tier
+from rooda.base.problems import Problem
+from rooda.front.cli.commands.run import run
+from rooda.front.command_table import COMMANDS
+from rooda.front.flags import given_flags
+from rooda.plan import file_reader
+from rooda.plan.file_reader import ConfigFile
+from rooda.plan.inspect import Inspection, inspect
+from rooda.plan.layers import Layer
+from rooda.plan.locate import CONFIG_NAME
+from rooda.plan.prepare import Prepared, RunRequest, prepare
+from rooda.plan.prompts.parts import PHASES
+from rooda.plan.settings.auto_kind import AutoBoolean
+from rooda.plan.settings.hook_kind import Hook, HookList
+from rooda.plan.settings.kinds import Boolean, Dollars, Integer, Kind, Seconds, Size
+from rooda.plan.settings.notify_kinds import AddressList, MomentList
+from rooda.plan.settings.setting import Setting
+from rooda.plan.settings.text_kinds import (
     DatabaseUrl,
     DoneWhen,
     FolderText,
@@ -35,10 +38,7 @@ from rooda.config.text_kinds import (
     TextList,
     TextMap,
 )
-from rooda.config.world import World
-from rooda.console.command_table import COMMANDS
-from rooda.console.flags import given_flags
-from rooda.prompts.parts import PHASES
+from rooda.plan.world import World
 
 # The four phases of a procedure, for use in flow style: f"{{p: {{{FOUR}}}}}".
 FOUR = ", ".join(f"{phase}: [{{content: words}}]" for phase in PHASES)

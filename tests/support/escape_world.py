@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.workspace.state_folder import StateFolder
+from rooda.world.state.folder import StateFolder
 from support.children import until
 from support.sandboxes import packages, python_of, require_bwrap
 from support.states import state_of

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from rooda.agents.failure_kinds import FailureKind
 from rooda.loop.outcome import Verdict
+from rooda.world.agents.failure_kinds import FailureKind
 from support.transcripts import Transcript
 
 SUCCESS, FAILURE = "SUCCESS", "FAILURE"

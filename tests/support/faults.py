@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.workspace.state_home import VARIABLE
+from rooda.world.state.home import VARIABLE
 from support.children import until
 from support.finished import Finished
 from support.workspace import FLOOR, Workspace, alive

@@ -16,16 +16,16 @@ import sqlalchemy as sa
 from msgspec import json
 
 from rooda.fleet.actions.add_tasks import records_of
-from rooda.fleet.database.fleet_store import FleetStore
-from rooda.fleet.database.fleet_tables import FleetDatabase
 from rooda.fleet.place import project_key
 from rooda.fleet.remote.fence import Remote, scratch_remote
 from rooda.fleet.remote.own_fence import make_fence
 from rooda.fleet.run_model import Batch, FleetTask, Run, RunState
-from rooda.fleet.slots.slot import Slot
+from rooda.fleet.slot.slot import Slot
+from rooda.fleet.store.store import FleetStore
+from rooda.fleet.store.tables import FleetDatabase
 from rooda.fleet.worker.slot_plan import SlotPlan
-from rooda.process.first_moment import own_module
-from rooda.workspace.tools import Tools
+from rooda.world.process.first_moment import own_module
+from rooda.world.tools import Tools
 
 _TICK = 0.05
 _PATIENCE = 10.0  # seconds for a process to end

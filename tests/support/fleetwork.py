@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from rooda.fleet.remote.fence import Remote
-from rooda.workspace.tools import Tools
+from rooda.world.tools import Tools
 from support.gitrepo import Repo, repository
 
 _ROODAS = (".git/objects/", ".git/refs/heads/rooda/")

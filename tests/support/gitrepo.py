@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from rooda.workspace.snapshots.snapshots import LARGEST, Snapshots
-from rooda.workspace.state_folder import StateFolder
-from rooda.workspace.tools import Tools
-from rooda.workspace.tree_changes import Changes, TreeScan
+from rooda.world.git.snapshots.snapshots import LARGEST, Snapshots
+from rooda.world.git.snapshots.tree_changes import Changes, TreeScan
+from rooda.world.state.folder import StateFolder
+from rooda.world.tools import Tools
 from support.states import state_of
 
 _CONFIG = """\

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rooda.record.json_objects import iteration_object, last_attempts, run_object
-from rooda.record.record_reader import RecordReader
+from rooda.record.reader import RecordReader
 from support.finished import Finished
 from support.states import state_of
 from support.workspace import PROCEDURE, Running, Workspace

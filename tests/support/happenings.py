@@ -5,11 +5,9 @@ from typing import Any, TypeVar
 
 from msgspec import structs
 
-from rooda.agents.agent_report import Tokens, Usage
-from rooda.agents.failure_kinds import FailureKind
-from rooda.config.problems import Severity
-from rooda.iteration.types import IterationResult, IterationStatus
-from rooda.loop.agent_events import (
+from rooda.base.event import EVENTS, Event, LogLevel
+from rooda.base.problems import Severity
+from rooda.loop.events.agent import (
     AgentChanged,
     AgentSaid,
     NotesGiven,
@@ -20,9 +18,8 @@ from rooda.loop.agent_events import (
     WaitEnded,
     WaitStarted,
 )
-from rooda.loop.emitter import Stamped
-from rooda.loop.failure import FailureContext
-from rooda.loop.iteration_events import (
+from rooda.loop.events.emitter import Stamped
+from rooda.loop.events.iteration import (
     ExitOverridden,
     IterationEnded,
     IterationStarted,
@@ -33,12 +30,10 @@ from rooda.loop.iteration_events import (
     StageEntered,
     StartFailed,
 )
-from rooda.loop.iteration_facts import IterationFacts
-from rooda.loop.notify_events import MessageNotSent
-from rooda.loop.outcome import Verdict
-from rooda.loop.protect_events import ProtectedChanged, ProtectionStarted
-from rooda.loop.publish_events import PublishEnded
-from rooda.loop.run_events import (
+from rooda.loop.events.messages import MessageNotSent
+from rooda.loop.events.protect import ProtectedChanged, ProtectionStarted
+from rooda.loop.events.publish import PublishEnded
+from rooda.loop.events.run import (
     ConfigResolved,
     EarlierRunCleared,
     HistoryPruned,
@@ -56,13 +51,9 @@ from rooda.loop.run_events import (
     TasksLeft,
     Unlocked,
 )
-from rooda.loop.run_facts import RunFacts
-from rooda.loop.state import State
-from rooda.loop.stats import Stats
-from rooda.loop.tree_events import HardLinksFound, UnsafeTree
-from rooda.loop.verify_events import CleanCheckEnded, DoneCheckEnded, TestsLost, VerifyRetried
-from rooda.loop.wait_kinds import WaitKind
-from rooda.loop.work_events import (
+from rooda.loop.events.tree import HardLinksFound, UnsafeTree
+from rooda.loop.events.verify import CleanCheckEnded, DoneCheckEnded, TestsLost, VerifyRetried
+from rooda.loop.events.work import (
     BaselineEnded,
     BranchSwitched,
     ChangesUnknown,
@@ -83,13 +74,22 @@ from rooda.loop.work_events import (
     UserFilesChanged,
     VerifyEnded,
 )
-from rooda.process import events as process
-from rooda.sandbox.tree_findings import Action, Finding
-from rooda.tasks.standing import TaskCount
-from rooda.testresults.census import LossKind, TestLoss
-from rooda.testresults.results import TestDetail, TestResults, TestStatus
-from rooda.text.event import EVENTS, Event, LogLevel
-from rooda.views.log import DEFAULT_TIMES, TIME_FORMATS, Log
+from rooda.loop.failure import FailureContext
+from rooda.loop.iteration_facts import IterationFacts
+from rooda.loop.outcome import Verdict
+from rooda.loop.result import IterationResult, IterationStatus
+from rooda.loop.run_facts import RunFacts
+from rooda.loop.state import State
+from rooda.loop.stats import Stats
+from rooda.loop.wait_kinds import WaitKind
+from rooda.views.terminal.log import DEFAULT_TIMES, TIME_FORMATS, Log
+from rooda.world.agents.agent_report import Tokens, Usage
+from rooda.world.agents.failure_kinds import FailureKind
+from rooda.world.process import events as process
+from rooda.world.sandbox.tree_findings import Action, Finding
+from rooda.world.tasks.standing import TaskCount
+from rooda.world.testresults.census import LossKind, TestLoss
+from rooda.world.testresults.results import TestDetail, TestResults, TestStatus
 
 EVENT_CLASSES: tuple[type[Event], ...] = tuple(EVENTS)
 _MIDNIGHT = datetime(2026, 3, 1, tzinfo=timezone(timedelta(hours=1)))

@@ -5,16 +5,16 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from rooda.iteration.types import IterationResult
-from rooda.loop.run_events import TasksLeft
-from rooda.loop.work_events import CommitFailed, SnapshotTaken, VerifyEnded
-from rooda.process.events import NamedProcess
+from rooda.loop.events.run import TasksLeft
+from rooda.loop.events.work import CommitFailed, SnapshotTaken, VerifyEnded
+from rooda.loop.result import IterationResult
 from rooda.record.rows import IterationRow, RecordedSetting, RecordedWait, RunRow
 from rooda.record.run_folders import iteration_folder
 from rooda.record.store import Store
-from rooda.tasks.standing import TaskCount
-from rooda.workspace.state_folder import STDOUT
-from rooda.workspace.tree_changes import LineCount, LineCounts
+from rooda.world.git.snapshots.tree_changes import LineCount, LineCounts
+from rooda.world.process.events import NamedProcess
+from rooda.world.state.folder import STDOUT
+from rooda.world.tasks.standing import TaskCount
 from support.hostile import TEXTS
 from support.nights import at, failed, night, results, sha
 from support.states import state_of

@@ -13,10 +13,10 @@ from typing import IO, Any
 
 import pytest
 
-from rooda.cli import main as rooda
-from rooda.console import entry
-from rooda.process.interrupts import Interrupts
-from rooda.ralph import main as ralph
+from rooda.front import entry
+from rooda.front.cli import main as rooda
+from rooda.front.ralph import main as ralph
+from rooda.world.process.interrupts import Interrupts
 from support.finished import Finished
 
 MAIN = {"rooda": rooda.main, "ralph": ralph.main}

@@ -6,18 +6,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rooda.agents.agent_report import Tokens
-from rooda.iteration.types import IterationResult
+from rooda.loop.events.run import TasksLeft
+from rooda.loop.events.work import Committed, SnapshotTaken, VerifyEnded
 from rooda.loop.iteration_facts import Segment, SegmentKind
-from rooda.loop.run_events import TasksLeft
-from rooda.loop.work_events import Committed, SnapshotTaken, VerifyEnded
+from rooda.loop.result import IterationResult
 from rooda.record.rows import IterationRow, RecordedSetting, RunRow
 from rooda.record.run_folders import iteration_folder
 from rooda.record.store import Store
-from rooda.tasks.standing import TaskCount
-from rooda.testresults.results import TestDetail, TestResults, TestStatus
-from rooda.workspace.state_folder import STDOUT
-from rooda.workspace.tree_changes import LineCount, LineCounts
+from rooda.world.agents.agent_report import Tokens
+from rooda.world.git.snapshots.tree_changes import LineCount, LineCounts
+from rooda.world.state.folder import STDOUT
+from rooda.world.tasks.standing import TaskCount
+from rooda.world.testresults.results import TestDetail, TestResults, TestStatus
 from support.states import state_of
 from support.voices import VOICES, line
 

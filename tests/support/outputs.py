@@ -6,9 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rooda.testresults.junit_xml import read_xml
-from rooda.testresults.read import read_bytes
-from rooda.testresults.results import TestResults
+from rooda.world.testresults.junit_xml import read_xml
+from rooda.world.testresults.read import read_bytes
+from rooda.world.testresults.results import TestResults
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 RECORDED = CORPUS / "test-outputs"

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rooda.ralph import skeleton
+from rooda.front.ralph import skeleton
 from support import rings
 from support.finished import Finished
 from support.gitwork import GitWork, git_work

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from rooda.record.record_reader import RecordReader
+from rooda.record.reader import RecordReader
 from rooda.record.rows import IterationRow, RunRow
 from rooda.record.store import Store
 from rooda.record.tables import STEPS, Steps
-from rooda.workspace.state_folder import StateFolder, make_state_folder
+from rooda.world.state.folder import StateFolder, make_state_folder
 from support.states import state_of
 
 RUN, EARLIER = "20250301-101500-0a1b2c", "20250228-090000-ffffff"

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from rooda.testresults.parser import Parser
-from rooda.testresults.runners.browsers import Cypress, Karma, Playwright
-from rooda.testresults.runners.c_family import (
+from rooda.world.testresults.parser import Parser
+from rooda.world.testresults.runners.browsers import Cypress, Karma, Playwright
+from rooda.world.testresults.runners.c_family import (
     Automake,
     Boost,
     Catch2,
@@ -14,20 +14,20 @@ from rooda.testresults.runners.c_family import (
     GoogleTest,
     Meson,
 )
-from rooda.testresults.runners.dotnet import DotNet
-from rooda.testresults.runners.go import Go
-from rooda.testresults.runners.javascript import Ava, Jasmine, Jest, Mocha, Uvu, Vitest
-from rooda.testresults.runners.javascript_runtimes import Bun, Deno, Node
-from rooda.testresults.runners.jvm import Gradle, JUnitConsole, Maven, Scala
-from rooda.testresults.runners.other_languages import Dart, ExUnit, Forge
-from rooda.testresults.runners.php import PhpUnit
-from rooda.testresults.runners.printed_reports import JsonReports, XmlReports
-from rooda.testresults.runners.python import PyDoctest, Pytest, Unittest
-from rooda.testresults.runners.ruby import Minitest, RSpec
-from rooda.testresults.runners.rust import Cargo, Nextest
-from rooda.testresults.runners.scenarios import Behave, Cucumber, Robot
-from rooda.testresults.runners.swift import SwiftTesting, XCTest
-from rooda.testresults.runners.tap import Bats, Prove, Tap
+from rooda.world.testresults.runners.dotnet import DotNet
+from rooda.world.testresults.runners.go import Go
+from rooda.world.testresults.runners.javascript import Ava, Jasmine, Jest, Mocha, Uvu, Vitest
+from rooda.world.testresults.runners.javascript_runtimes import Bun, Deno, Node
+from rooda.world.testresults.runners.jvm import Gradle, JUnitConsole, Maven, Scala
+from rooda.world.testresults.runners.other_languages import Dart, ExUnit, Forge
+from rooda.world.testresults.runners.php import PhpUnit
+from rooda.world.testresults.runners.printed_reports import JsonReports, XmlReports
+from rooda.world.testresults.runners.python import PyDoctest, Pytest, Unittest
+from rooda.world.testresults.runners.ruby import Minitest, RSpec
+from rooda.world.testresults.runners.rust import Cargo, Nextest
+from rooda.world.testresults.runners.scenarios import Behave, Cucumber, Robot
+from rooda.world.testresults.runners.swift import SwiftTesting, XCTest
+from rooda.world.testresults.runners.tap import Bats, Prove, Tap
 from support.outputs import Counts
 
 

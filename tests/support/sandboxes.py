@@ -17,15 +17,15 @@ from typing import Any
 
 import pytest
 
-from rooda.agents.containment import SandboxNeeds
-from rooda.process.interrupts import Interrupts
-from rooda.process.request import ProcessRequest, ProcessResult
-from rooda.process.runner import Runner
-from rooda.sandbox.probe import try_bwrap
-from rooda.sandbox.sandbox import Sandbox
-from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind, SandboxPlan
-from rooda.text.event import Event
-from rooda.workspace.tools import Tools
+from rooda.base.event import Event
+from rooda.world.agents.containment import SandboxNeeds
+from rooda.world.process.interrupts import Interrupts
+from rooda.world.process.request import ProcessRequest, ProcessResult
+from rooda.world.process.runner import Runner
+from rooda.world.sandbox.probe import try_bwrap
+from rooda.world.sandbox.sandbox import Sandbox
+from rooda.world.sandbox.sandbox_plan import SandboxError, SandboxKind, SandboxPlan
+from rooda.world.tools import Tools
 from support.states import state_of
 
 _SOURCE = Path(__file__).parents[2] / "src"
@@ -114,7 +114,7 @@ class OrdinaryUser:
     python: str
 
     def rooda(self, *args: str) -> subprocess.CompletedProcess[str]:
-        code = "import sys; from rooda.cli.main import main; sys.exit(main())"
+        code = "import sys; from rooda.front.cli.main import main; sys.exit(main())"
         return subprocess.run(
             [*self.before, self.python, "-c", code, *args],
             cwd=self.folder / "work",
@@ -167,7 +167,7 @@ def python_of(before: Sequence[str]) -> str:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     for _ in range(2):
         for path in (sys.executable, f"/usr/bin/python{version}"):
-            command = [*before, path, "-c", "import rooda.engine.start"]
+            command = [*before, path, "-c", "import rooda.run.start"]
             with suppress(OSError):
                 environ = _environ(Path("/"))
                 done = subprocess.run(

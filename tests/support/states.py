@@ -4,10 +4,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from rooda.workspace.record_place import RecordPlace, place_at
-from rooda.workspace.state_folder import StateFolder
-from rooda.workspace.state_home import VARIABLE, state_home
-from rooda.workspace.tree_identity import note_tree
+from rooda.world.state.folder import StateFolder
+from rooda.world.state.home import VARIABLE, state_home
+from rooda.world.state.record_place import RecordPlace, place_at
+from rooda.world.state.tree_identity import note_tree
 
 
 def own_state_home() -> dict[str, str]:

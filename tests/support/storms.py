@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 from msgspec import Struct
 
-from rooda.fleet.slots.slot import slots_root
+from rooda.fleet.slot.slot import slots_root
 from support.fleet import Fleet, rooda_in
 from support.postgres import Postgres
 from support.socket_proxy import SocketProxy

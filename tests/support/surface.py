@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rooda.config.plan import Plan
-from rooda.config.prepare import Prepared, RunRequest, prepare
-from rooda.config.world import World
-from rooda.console.flags import without_dry_run
-from rooda.views.dry_run import render
+from rooda.front.flags import without_dry_run
+from rooda.plan.plan import Plan
+from rooda.plan.prepare import Prepared, RunRequest, prepare
+from rooda.plan.world import World
+from rooda.views.terminal.dry_run import render
 from support.workspace import PROCEDURE, Workspace
 
 PHASES = ("observe", "orient", "decide", "act")

@@ -9,21 +9,21 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from rooda.agents.agent_program import program_of
-from rooda.agents.agent_report import AgentReport, Said
-from rooda.agents.output_reader import OutputReader
-from rooda.config.plan import Plan
-from rooda.config.settings import MAX_ITERATIONS, MAX_OUTAGE_WAIT, WAIT_FOR_LIMITS
-from rooda.loop.iteration_events import IterationEnded
+from rooda.base.event import Event
+from rooda.loop.events.iteration import IterationEnded
+from rooda.loop.events.run import RunEnded
 from rooda.loop.loop import run_loop
-from rooda.loop.run_events import RunEnded
-from rooda.process.capture.buffers import HEAD, Captured
-from rooda.process.events import Output, Stream
-from rooda.process.exits import Exit, Exited, Signalled, from_returncode
-from rooda.process.interrupts import Interrupts
-from rooda.process.request import Listener, ProcessRequest, ProcessResult
-from rooda.prompts.parts import Part, TextPart
-from rooda.text.event import Event
+from rooda.plan.plan import Plan
+from rooda.plan.prompts.parts import Part, TextPart
+from rooda.plan.settings.settings import MAX_ITERATIONS, MAX_OUTAGE_WAIT, WAIT_FOR_LIMITS
+from rooda.world.agents.agent_program import program_of
+from rooda.world.agents.agent_report import AgentReport, Said
+from rooda.world.agents.output_reader import OutputReader
+from rooda.world.process.capture.buffers import HEAD, Captured
+from rooda.world.process.events import Output, Stream
+from rooda.world.process.exits import Exit, Exited, Signalled, from_returncode
+from rooda.world.process.interrupts import Interrupts
+from rooda.world.process.request import Listener, ProcessRequest, ProcessResult
 from support.builders import Settings, built_plan, built_services
 
 # A fixed time: rooda tries again at once just after the time of day at which a limit ends.

@@ -9,15 +9,15 @@ from typing import Any
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
+from rooda.base.secrets.masking import Masker
+from rooda.front.watch.app import WatchApp
+from rooda.front.watch.sources import RunPlace, Sources
 from rooda.record.rows import IterationRow, RunRow
 from rooda.record.run_folders import run_folder
 from rooda.record.store import Store
-from rooda.text.masking import Masker
-from rooda.views.table import paragraph
-from rooda.watch.app import WatchApp
-from rooda.watch.sources import RunPlace, Sources
-from rooda.workspace.lock_note import ProcessIdentity
-from rooda.workspace.state_folder import SESSION
+from rooda.views.terminal.table import paragraph
+from rooda.world.state.folder import SESSION
+from rooda.world.state.lock_note import ProcessIdentity
 from support.nights import iteration, night
 from support.states import own_state_home, record_at, remember, state_of
 

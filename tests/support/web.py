@@ -10,19 +10,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from rooda.front.web.app import Pages
+from rooda.front.web.fleets import Fleets
+from rooda.front.web.guard import Guard
+from rooda.front.web.hub import Hub
+from rooda.front.web.run_cards import RunCards
+from rooda.front.web.sources import Sources
+from rooda.front.web.threads import Threads
 from rooda.record.rows import IterationRow, RunRow
 from rooda.record.run_folders import iteration_folder
 from rooda.record.store import Store
-from rooda.web.app import Pages
-from rooda.web.fleets import Fleets
-from rooda.web.guard import Guard
-from rooda.web.hub import Hub
-from rooda.web.run_cards import RunCards
-from rooda.web.sources import Sources
-from rooda.web.threads import Threads
-from rooda.workspace.lock_note import ProcessIdentity
-from rooda.workspace.state_folder import STDERR, STDOUT, new_file
-from rooda.workspace.state_home import tree_key
+from rooda.world.state.folder import STDERR, STDOUT, new_file
+from rooda.world.state.home import tree_key
+from rooda.world.state.lock_note import ProcessIdentity
 from support.nights import RUN, STEP, at, iteration, night, results
 from support.states import own_state_home, remember, state_of
 

@@ -13,18 +13,21 @@ from typing import Any
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from rooda.agents.failure_kinds import FailureKind, Reaction
-from rooda.iteration.types import IterationStatus
+from rooda.base.colors import Color, Painter
+from rooda.base.event import Event
+from rooda.front.watch.run_head import head_text
 from rooda.loop import failure
-from rooda.loop.agent_events import StillWaiting, WaitStarted
-from rooda.loop.iteration_events import IterationEnded
+from rooda.loop.events.agent import StillWaiting, WaitStarted
+from rooda.loop.events.iteration import IterationEnded
+from rooda.loop.events.run import RunEnded
 from rooda.loop.next_steps import LIMIT_FLAGS, RunCommands, commands_at_end, resuming
 from rooda.loop.outcome import Outcome, Verdict
-from rooda.loop.run_events import RunEnded
+from rooda.loop.result import IterationStatus
 from rooda.loop.state import Status
 from rooda.loop.stops import StopRule
 from rooda.loop.wait_kinds import WaitKind
-from rooda.notify.message import (
+from rooda.record.rows import IterationRow, RecordedSetting, RecordedWait, RunRow
+from rooda.views.messages.message import (
     Message,
     Named,
     blocked_message,
@@ -32,26 +35,23 @@ from rooda.notify.message import (
     failure_message,
     waiting_message,
 )
-from rooda.process.capture.buffers import Captured
-from rooda.process.exits import Exited
-from rooda.process.request import ProcessResult
-from rooda.record.rows import IterationRow, RecordedSetting, RecordedWait, RunRow
-from rooda.report.details import DetailReader
-from rooda.report.markdown_report import markdown
-from rooda.report.page import page
-from rooda.summary.brief import brief_of
-from rooda.summary.build import summarize
-from rooda.summary.model import RunSummary
-from rooda.summary.sentences import title_of, what_failed
-from rooda.summary.words import AgentWords
-from rooda.text.colors import Color, Painter
-from rooda.text.event import Event
-from rooda.views import why
-from rooda.views.history_view import runs_text
-from rooda.views.iteration_view import iteration_text
-from rooda.views.run_view import Page, run_text
-from rooda.views.session_log import SessionLog
-from rooda.watch.run_head import head_text
+from rooda.views.model.brief import brief_of
+from rooda.views.model.build import summarize
+from rooda.views.model.summary import RunSummary
+from rooda.views.report.details import DetailReader
+from rooda.views.report.markdown_report import markdown
+from rooda.views.report.page import page
+from rooda.views.terminal import why
+from rooda.views.terminal.history_view import runs_text
+from rooda.views.terminal.iteration_view import iteration_text
+from rooda.views.terminal.run_view import Page, run_text
+from rooda.views.terminal.session_log import SessionLog
+from rooda.views.wording.sentences import title_of, what_failed
+from rooda.views.wording.words import AgentWords
+from rooda.world.agents.failure_kinds import FailureKind, Reaction
+from rooda.world.process.capture.buffers import Captured
+from rooda.world.process.exits import Exited
+from rooda.world.process.request import ProcessResult
 from support.happenings import ENDED, ended, stamped, with_facts, written
 from support.nights import RUN, STEP, at, failed, iteration, night
 from support.states import record_at

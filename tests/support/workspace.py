@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rooda.workspace.state_folder import StateFolder, place_of
-from rooda.workspace.state_home import VARIABLE
+from rooda.world.state.folder import StateFolder, place_of
+from rooda.world.state.home import VARIABLE
 from support import rings
 from support.finished import Finished
 from support.in_process import run_in_process

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
-from rooda.config.sensitive import HIDDEN, without_secret_values
-from rooda.text.controls import one_line
+from rooda.base.controls import one_line
+from rooda.base.secrets.sensitive import HIDDEN, without_secret_values
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:(//|:)")
 _SHORT_SSH = re.compile(r"[^/]+:")  # host:path

@@ -8,27 +8,27 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rooda.config.fleet_settings import REMOTE, URL
-from rooda.config.problems import InvalidInput, Problem
-from rooda.config.resolve import Values
-from rooda.config.sensitive import masked_url
+from rooda.base.paths import anchored
+from rooda.base.problems import InvalidInput, Problem
+from rooda.base.secrets.sensitive import masked_url
 from rooda.fleet.addresses import local_folder, without_credentials
-from rooda.text.paths import anchored
-from rooda.text.plain_files import read_plain_file, replace_file
-from rooda.workspace.file_systems import network_file_system
-from rooda.workspace.fleet_state import (
+from rooda.plan.resolve import Values
+from rooda.plan.settings.fleet_settings import REMOTE, URL
+from rooda.world.files.file_systems import network_file_system
+from rooda.world.files.plain_files import read_plain_file, replace_file
+from rooda.world.git.git import Git, GitError
+from rooda.world.git.work_tree import explain_refusal, has_repository
+from rooda.world.state.fleet_state import (
     DATABASE,
     fleet_state,
     main_tree,
     old_database,
     take_over_database,
 )
-from rooda.workspace.git import Git, GitError
-from rooda.workspace.state_folder import StateFolder
-from rooda.workspace.state_home import VARIABLE, NoStateHomeError
-from rooda.workspace.tools import Tools
-from rooda.workspace.tree_identity import note_tree
-from rooda.workspace.work_tree import explain_refusal, has_repository
+from rooda.world.state.folder import StateFolder
+from rooda.world.state.home import VARIABLE, NoStateHomeError
+from rooda.world.state.tree_identity import note_tree
+from rooda.world.tools import Tools
 
 TITLE = "Fleet"
 _SQLITE = "sqlite:///"

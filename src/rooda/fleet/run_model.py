@@ -87,7 +87,7 @@ class Order(StrEnum):
 class RunProgress(Struct, frozen=True, kw_only=True):
     """How far a run is: what git, the database and the views keep of the outcome of iterations.
 
-    A fact is declared here; `fleet_tables.py` has a column for it.
+    A fact is declared here; `store/tables.py` has a column for it.
     """
 
     iteration: Count = 0  # the last one that was published

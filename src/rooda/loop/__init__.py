@@ -1,1 +1,1 @@
-"""The loop: pure decisions, typed events, and the run itself."""
+"""The loop of a run: pure decisions, the stages of an iteration, typed events."""

@@ -6,29 +6,29 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from rooda.agents.agent_report import AgentReport
-from rooda.agents.failure_kinds import FailureKind
-from rooda.config.command import Agent
-from rooda.config.plan import CurrentTask, Plan
-from rooda.iteration.session import Response
-from rooda.iteration.types import Iteration, IterationStatus
-from rooda.loop import hooks
-from rooda.loop.doneness import Answer
-from rooda.loop.hooks import HookPayload, Moment
-from rooda.loop.iteration_events import StageEntered
+from rooda.loop.events.iteration import StageEntered
 from rooda.loop.iteration_facts import IterationFacts
 from rooda.loop.outcome import Outcome, Verdict
-from rooda.loop.promises import Promises
+from rooda.loop.result import Iteration, IterationStatus
 from rooda.loop.services import Services
+from rooda.loop.session import Response
+from rooda.loop.stages import hooks
+from rooda.loop.stages.doneness import Answer
+from rooda.loop.stages.hooks import HookPayload, Moment
+from rooda.loop.stages.promises import Promises
 from rooda.loop.state import Limits, State
-from rooda.process.request import ProcessResult
-from rooda.tasks.markdown_tasks import Task
-from rooda.tasks.standing import TaskLedger, TaskStanding
-from rooda.testresults.census import TestCensus
-from rooda.testresults.results import TestResults
-from rooda.workspace.state_folder import place_of
-from rooda.workspace.tree_changes import Changes, TreeScan
-from rooda.workspace.user_notes import UserNote
+from rooda.plan.command import Agent
+from rooda.plan.plan import CurrentTask, Plan
+from rooda.world.agents.agent_report import AgentReport
+from rooda.world.agents.failure_kinds import FailureKind
+from rooda.world.git.snapshots.tree_changes import Changes, TreeScan
+from rooda.world.process.request import ProcessResult
+from rooda.world.state.folder import place_of
+from rooda.world.state.user_notes import UserNote
+from rooda.world.tasks.markdown_tasks import Task
+from rooda.world.tasks.standing import TaskLedger, TaskStanding
+from rooda.world.testresults.census import TestCensus
+from rooda.world.testresults.results import TestResults
 
 
 class IterationContext(Struct):

@@ -4,19 +4,19 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from rooda.agents.failure_kinds import FailureKind
-from rooda.config.settings import SHOW_AI_OUTPUT, SIGNALS_CONFIRM
+from rooda.base.event import Event
 from rooda.loop import failure
-from rooda.loop.agent_events import NoteTrouble
 from rooda.loop.context import IterationContext, status_of
+from rooda.loop.events.agent import NoteTrouble
+from rooda.loop.events.iteration import ExitOverridden, IterationEnded, StartFailed
 from rooda.loop.failure import FailureContext
-from rooda.loop.iteration_events import ExitOverridden, IterationEnded, StartFailed
 from rooda.loop.note_delivery import was_received
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.state import Progress, State
 from rooda.loop.waiting import note_limit
-from rooda.process.exits import Exited, Signalled
-from rooda.text.event import Event
+from rooda.plan.settings.settings import SHOW_AI_OUTPUT, SIGNALS_CONFIRM
+from rooda.world.agents.failure_kinds import FailureKind
+from rooda.world.process.exits import Exited, Signalled
 
 
 def close(context: IterationContext, seconds: float) -> State:

@@ -5,13 +5,16 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from rooda.agents.agent_report import Fault
-from rooda.agents.failure_kinds import FailureKind
-from rooda.config.sensitive import without_secret_values
+from rooda.base.controls import clean, one_line
+from rooda.base.event import Field, Value, advised, quoted
+from rooda.base.secrets.sensitive import without_secret_values
+from rooda.base.times import format_duration, format_seconds
 from rooda.loop.outcome import Outcome, Verdict
-from rooda.loop.promises import Promises
-from rooda.process.capture.buffers import HEAD, Captured
-from rooda.process.exits import (
+from rooda.loop.stages.promises import Promises
+from rooda.world.agents.agent_report import Fault
+from rooda.world.agents.failure_kinds import FailureKind
+from rooda.world.process.capture.buffers import HEAD, Captured
+from rooda.world.process.exits import (
     Canceled,
     Exit,
     Exited,
@@ -22,10 +25,7 @@ from rooda.process.exits import (
     describe,
     exit_code,
 )
-from rooda.process.request import ProcessResult
-from rooda.text.controls import clean, one_line
-from rooda.text.event import Field, Value, advised, quoted
-from rooda.text.times import format_duration, format_seconds
+from rooda.world.process.request import ProcessResult
 
 PREVIEW = 500
 LONGEST_COMMAND = 1000

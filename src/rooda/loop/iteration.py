@@ -8,31 +8,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rooda.agents.agent_report import AgentReport
-from rooda.agents.failure_kinds import FailureKind
-from rooda.config.plan import Plan
-from rooda.config.settings import (
-    EXPECTED_FILE,
-    GIT_COMMIT,
-    GIT_MESSAGE,
-    GIT_PUBLISH,
-    GIT_PUSH,
-    GIT_REQUIRE_CHANGES,
-)
-from rooda.files.sight import read_named
-from rooda.iteration.progress import without_signals
-from rooda.iteration.types import Iteration, IterationStatus
-from rooda.loop import ending, hooks, protect, publish_command
-from rooda.loop.agent import run_agent
-from rooda.loop.agent_events import NoteTrouble
-from rooda.loop.changes import find_changes
-from rooda.loop.clean_check import run_clean_check
-from rooda.loop.commit_message import commit_message
-from rooda.loop.confirmation import confirm_success
+from rooda.base.controls import one_line
+from rooda.base.paths import shown_from
+from rooda.loop import ending
 from rooda.loop.context import IterationContext
-from rooda.loop.done_stage import check_done, refuse_success
-from rooda.loop.hooks import Moment
-from rooda.loop.iteration_events import (
+from rooda.loop.events.agent import NoteTrouble
+from rooda.loop.events.iteration import (
     IterationStarted,
     PromptAssembled,
     PromptFailed,
@@ -40,22 +21,43 @@ from rooda.loop.iteration_events import (
 from rooda.loop.iteration_facts import IterationFacts, Segment, SegmentKind
 from rooda.loop.note_delivery import prompt_with_notes
 from rooda.loop.outcome import Outcome, Verdict
-from rooda.loop.promises import Promises
-from rooda.loop.publish import Publisher
+from rooda.loop.progress import without_signals
+from rooda.loop.publish import command as publish_command
+from rooda.loop.publish.commit_and_push import Publisher
+from rooda.loop.publish.commit_message import commit_message
+from rooda.loop.result import Iteration, IterationStatus
 from rooda.loop.services import Services
-from rooda.loop.signals import read_signals
+from rooda.loop.stages import hooks, protect
+from rooda.loop.stages.agent import run_agent
+from rooda.loop.stages.changes import find_changes
+from rooda.loop.stages.clean_check import run_clean_check
+from rooda.loop.stages.confirmation import confirm_success
+from rooda.loop.stages.done import check_done, refuse_success
+from rooda.loop.stages.hooks import Moment
+from rooda.loop.stages.promises import Promises
+from rooda.loop.stages.signals import read_signals
+from rooda.loop.stages.tasks import note_tasks, read_tasks
+from rooda.loop.stages.tree_check import check_tree
+from rooda.loop.stages.verify_stage import run_verify
 from rooda.loop.state import State, limits_of
 from rooda.loop.stops import MOST_REFUSALS
-from rooda.loop.task_stage import note_tasks, read_tasks
-from rooda.loop.tree_check import check_tree
-from rooda.loop.verify_stage import run_verify
 from rooda.loop.waiting import note_user_changes, without_agent
-from rooda.process.events import InterruptSeen
-from rooda.process.exits import signal_name
-from rooda.process.request import ProcessResult
-from rooda.prompts.parts import PromptError
-from rooda.text.controls import one_line
-from rooda.text.paths import shown_from
+from rooda.plan.plan import Plan
+from rooda.plan.prompts.parts import PromptError
+from rooda.plan.settings.settings import (
+    EXPECTED_FILE,
+    GIT_COMMIT,
+    GIT_MESSAGE,
+    GIT_PUBLISH,
+    GIT_PUSH,
+    GIT_REQUIRE_CHANGES,
+)
+from rooda.world.agents.agent_report import AgentReport
+from rooda.world.agents.failure_kinds import FailureKind
+from rooda.world.files.sight import read_named
+from rooda.world.process.events import InterruptSeen
+from rooda.world.process.exits import signal_name
+from rooda.world.process.request import ProcessResult
 
 _ENOUGH = 64 * 1024  # bytes of the expected file that show whether it has text
 

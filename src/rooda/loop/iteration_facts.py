@@ -4,14 +4,14 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from rooda.agents.agent_report import SessionFacts
-from rooda.iteration.types import IterationResult
+from rooda.loop.events.verify import TestsLost
+from rooda.loop.events.work import Committed
 from rooda.loop.failure import FailureContext
-from rooda.loop.verify_events import TestsLost
-from rooda.loop.work_events import Committed
-from rooda.process.events import NamedProcess
-from rooda.tasks.standing import TaskCount
-from rooda.workspace.tree_changes import LineCounts
+from rooda.loop.result import IterationResult
+from rooda.world.agents.agent_report import SessionFacts
+from rooda.world.git.snapshots.tree_changes import LineCounts
+from rooda.world.process.events import NamedProcess
+from rooda.world.tasks.standing import TaskCount
 
 
 class SegmentKind(StrEnum):

@@ -7,9 +7,28 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rooda.config.plan import Plan
-from rooda.config.sensitive import without_secret_values
-from rooda.config.settings import (
+from rooda.base.secrets.sensitive import without_secret_values
+from rooda.loop.events.agent import AgentChanged, NotesWaiting
+from rooda.loop.events.run import RunEnded, RunStarted, StopRequested, TasksLeft
+from rooda.loop.iteration import run_iteration
+from rooda.loop.next_steps import commands_at_end, resuming
+from rooda.loop.outcome import Verdict
+from rooda.loop.publish.earlier_work import whose_work
+from rooda.loop.run_facts import RunFacts
+from rooda.loop.services import Services
+from rooda.loop.stages import hooks
+from rooda.loop.stages.baseline import Baseline, run_baseline
+from rooda.loop.stages.changes import report_tree
+from rooda.loop.stages.done import done_before
+from rooda.loop.stages.hooks import HookPayload, Moment
+from rooda.loop.stages.tasks import standing_of
+from rooda.loop.stages.tree_check import look, report_hard_links
+from rooda.loop.state import Limits, State, Status, limits_of
+from rooda.loop.stops import ExitCodes, Stop, StopRule, exit_code, stop
+from rooda.loop.waiting import next_wait, note_disk, note_outage, note_user_changes, wait
+from rooda.loop.waits import AgentHold, UsageLimit, choose, failure_pause, first_free, hold_of
+from rooda.plan.plan import Plan
+from rooda.plan.settings.settings import (
     EXIT_CODE_AGENT,
     EXIT_CODE_GIT,
     EXIT_CODE_REQUIRED,
@@ -20,32 +39,13 @@ from rooda.config.settings import (
     SIGNALS_SUCCESS,
     VERIFY_CLEAN,
 )
-from rooda.loop import hooks
-from rooda.loop.agent_events import AgentChanged, NotesWaiting
-from rooda.loop.baseline import Baseline, run_baseline
-from rooda.loop.changes import report_tree
-from rooda.loop.done_stage import done_before
-from rooda.loop.earlier_work import whose_work
-from rooda.loop.hooks import HookPayload, Moment
-from rooda.loop.iteration import run_iteration
-from rooda.loop.next_steps import commands_at_end, resuming
-from rooda.loop.outcome import Verdict
-from rooda.loop.run_events import RunEnded, RunStarted, StopRequested, TasksLeft
-from rooda.loop.run_facts import RunFacts
-from rooda.loop.services import Services
-from rooda.loop.state import Limits, State, Status, limits_of
-from rooda.loop.stops import ExitCodes, Stop, StopRule, exit_code, stop
-from rooda.loop.task_stage import standing_of
-from rooda.loop.tree_check import look, report_hard_links
-from rooda.loop.waiting import next_wait, note_disk, note_outage, note_user_changes, wait
-from rooda.loop.waits import AgentHold, UsageLimit, choose, failure_pause, first_free, hold_of
-from rooda.process.events import InterruptSeen
-from rooda.process.exits import signal_name
-from rooda.testresults.results import TestResults
-from rooda.workspace.clean_copy import remove_copies
-from rooda.workspace.git import GitError
-from rooda.workspace.state_folder import place_of
-from rooda.workspace.tools import Deadline
+from rooda.world.git.clean_copy import remove_copies
+from rooda.world.git.git import GitError
+from rooda.world.process.events import InterruptSeen
+from rooda.world.process.exits import signal_name
+from rooda.world.state.folder import place_of
+from rooda.world.testresults.results import TestResults
+from rooda.world.tools import Deadline
 
 
 def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunEnded:

@@ -9,14 +9,14 @@ import os
 import time
 from collections.abc import Sequence
 
-from rooda.agents.failure_kinds import FailureKind, Reaction
-from rooda.config.plan import Plan
-from rooda.config.settings import MAX_PROMPT_SIZE
 from rooda.loop.outcome import Outcome, Verdict
-from rooda.prompts.compose import notes_section
-from rooda.prompts.parts import PromptTooLargeError, size_of
-from rooda.workspace.state_folder import StateFolder
-from rooda.workspace.user_notes import (
+from rooda.plan.plan import Plan
+from rooda.plan.prompts.compose import notes_section
+from rooda.plan.prompts.parts import PromptTooLargeError, size_of
+from rooda.plan.settings.settings import MAX_PROMPT_SIZE
+from rooda.world.agents.failure_kinds import FailureKind, Reaction
+from rooda.world.state.folder import StateFolder
+from rooda.world.state.user_notes import (
     UserNote,
     notes_folder,
     remove_note,

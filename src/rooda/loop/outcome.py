@@ -5,10 +5,10 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rooda.agents.agent_report import AgentReport, Fault
-from rooda.agents.failure_kinds import FailureKind, Reaction
-from rooda.loop.promises import Promises
-from rooda.process.exits import (
+from rooda.loop.stages.promises import Promises
+from rooda.world.agents.agent_report import AgentReport, Fault
+from rooda.world.agents.failure_kinds import FailureKind, Reaction
+from rooda.world.process.exits import (
     Canceled,
     Exit,
     Exited,

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from rooda.tasks.standing import TaskCount
+from rooda.world.tasks.standing import TaskCount
 
 
 class RunFacts(Struct, frozen=True, kw_only=True, omit_defaults=True):

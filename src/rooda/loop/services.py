@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from rooda.iteration.iteration_history import IterationHistory
-from rooda.iteration.tracker import FileChangeTracker
+from rooda.base.event import Event
+from rooda.base.secrets.masking import Masker
+from rooda.base.times import local_now
+from rooda.loop.events.work import CommandOutput, CommandStarted
+from rooda.loop.history import IterationHistory
 from rooda.loop.next_steps import RunCommands
 from rooda.loop.note_delivery import NoteBox
-from rooda.loop.work_events import CommandOutput, CommandStarted
-from rooda.process import events as process
-from rooda.process.interrupts import Interrupts
-from rooda.process.request import Listener, ProcessRequest, ProcessResult
-from rooda.text.event import Event
-from rooda.text.masking import Masker
-from rooda.text.times import local_now
-from rooda.workspace.pin import Pin
-from rooda.workspace.protected_files import ProtectedFiles
-from rooda.workspace.tools import Command, Tools
-from rooda.workspace.tree_changes import Halt
-from rooda.workspace.user_changes import UserFiles
+from rooda.loop.tracker import FileChangeTracker
+from rooda.world.files.protected_files import ProtectedFiles
+from rooda.world.git.pin import Pin
+from rooda.world.git.snapshots.tree_changes import Halt
+from rooda.world.git.user_changes import UserFiles
+from rooda.world.process import events as process
+from rooda.world.process.interrupts import Interrupts
+from rooda.world.process.request import Listener, ProcessRequest, ProcessResult
+from rooda.world.tools import Command, Tools
 
 if TYPE_CHECKING:  # a run without a sandbox does not load it
-    from rooda.sandbox.sandbox import Sandbox
-    from rooda.sandbox.tree_check import TreeCheck
+    from rooda.world.sandbox.sandbox import Sandbox
+    from rooda.world.sandbox.tree_check import TreeCheck
 
 Execute = Callable[[ProcessRequest, Interrupts, Listener], ProcessResult]
 

@@ -8,11 +8,13 @@ from typing import Annotated, Self
 from msgspec import Meta, Struct, field
 from msgspec.structs import asdict, replace
 
-from rooda.agents.agent_report import Usage
-from rooda.agents.failure_kinds import FailureKind, Reaction
-from rooda.config.origin import BUILTIN
-from rooda.config.plan import CurrentTask, Plan
-from rooda.config.settings import (
+from rooda.base.colors import Color
+from rooda.base.origin import BUILTIN
+from rooda.loop.outcome import Outcome, Verdict
+from rooda.loop.stats import Stats
+from rooda.loop.waits import FAST, Patience, UsageLimit
+from rooda.plan.plan import CurrentTask, Plan
+from rooda.plan.settings.settings import (
     BACKOFF,
     DONE_WHEN,
     FAILURE_THRESHOLD,
@@ -28,15 +30,13 @@ from rooda.config.settings import (
     STALL_THRESHOLD,
     WAIT_FOR_LIMITS,
 )
-from rooda.config.text_kinds import BY_TASKS
-from rooda.loop.outcome import Outcome, Verdict
-from rooda.loop.stats import Stats
-from rooda.loop.waits import FAST, Patience, UsageLimit
-from rooda.tasks.standing import TaskLedger, TaskStanding
-from rooda.testresults.census import TestCensus
-from rooda.testresults.results import TestResults
-from rooda.text.colors import Color
-from rooda.workspace.free_space import DiskShortage
+from rooda.plan.settings.text_kinds import BY_TASKS
+from rooda.world.agents.agent_report import Usage
+from rooda.world.agents.failure_kinds import FailureKind, Reaction
+from rooda.world.files.free_space import DiskShortage
+from rooda.world.tasks.standing import TaskLedger, TaskStanding
+from rooda.world.testresults.census import TestCensus
+from rooda.world.testresults.results import TestResults
 
 _MOST_TREES = 100  # the record gets them with every iteration, so there must be a limit
 

@@ -10,12 +10,12 @@ from typing import Literal, Self
 
 from msgspec import Struct
 
-from rooda.agents.failure_kinds import FailureKind
+from rooda.base.numbers import count
+from rooda.base.times import format_duration
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.state import Limits, State, Status
-from rooda.tasks.standing import some
-from rooda.text.numbers import count
-from rooda.text.times import format_duration
+from rooda.world.agents.failure_kinds import FailureKind
+from rooda.world.tasks.standing import some
 
 MOST_REFUSALS = 3  # of SUCCESS in a row
 _CALM = (FailureKind.NOT_DONE, FailureKind.SIGNAL)  # the agent says that it is done, or blocked
@@ -177,7 +177,7 @@ class StopRow(Struct, frozen=True):
 
     `line` ends the run in the terminal, with the facts of `RunEnded`. `logged` is the message of
     the log if it is not that of the status. `story` is what happened, for `rooda show` and the
-    report; `summary/sentences.py` knows its facts. `doubt` takes the place of the sentence
+    report; `views/wording/sentences.py` knows its facts. `doubt` takes the place of the sentence
     if `{tasks}` are open: the run is a success by the word of the agent alone. `next` is how the
     user continues the run.
 

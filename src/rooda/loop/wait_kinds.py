@@ -13,9 +13,9 @@ from typing import Self
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rooda.base.controls import one_line
 from rooda.loop.state import State
 from rooda.loop.waits import Patience, UsageLimit, failure_pause
-from rooda.text.controls import one_line
 
 _LONG = 86400.0  # seconds of a wait without a limit; then the next one begins
 

@@ -7,20 +7,20 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from rooda.config.command import Agent
-from rooda.config.plan import Plan
-from rooda.loop import hooks
-from rooda.loop.agent_events import StillWaiting, WaitEnded, WaitStarted
-from rooda.loop.hooks import HookPayload, Moment
+from rooda.loop.events.agent import StillWaiting, WaitEnded, WaitStarted
+from rooda.loop.events.work import UserFilesChanged
 from rooda.loop.outcome import Outcome, Verdict
-from rooda.loop.push_check import MOST_NAMED
+from rooda.loop.publish.push_check import MOST_NAMED
 from rooda.loop.services import Services
+from rooda.loop.stages import hooks
+from rooda.loop.stages.hooks import HookPayload, Moment
 from rooda.loop.state import Limits, State
 from rooda.loop.wait_kinds import Due, Waited, WaitKind
 from rooda.loop.waits import Patience, limited
-from rooda.loop.work_events import UserFilesChanged
-from rooda.process.events import Tick
-from rooda.workspace.free_space import DiskShortage
+from rooda.plan.command import Agent
+from rooda.plan.plan import Plan
+from rooda.world.files.free_space import DiskShortage
+from rooda.world.process.events import Tick
 
 _LOOK = 1.0  # seconds between two looks at the clock: the machine may have slept
 _TELL = 900.0  # seconds between two log lines about the wait

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from rooda.agents.agent_report import Fault
-from rooda.agents.failure_kinds import FailureKind
+from rooda.world.agents.agent_report import Fault
+from rooda.world.agents.failure_kinds import FailureKind
 
 _MARGIN = 5.0  # seconds after a reset: clocks differ
 _LONGEST_GUESS = 3600.0  # if the agent does not say when a limit ends
@@ -127,7 +127,7 @@ def _told(fault: Fault, now: datetime) -> float | None:
         return fault.resets
     if fault.retry_after is not None:
         return now.timestamp() + fault.retry_after
-    from rooda.agents.resets import reset_time  # noqa: PLC0415 - most runs never meet a limit
+    from rooda.world.agents.resets import reset_time  # noqa: PLC0415 - most runs never meet a limit
 
     moment = reset_time(fault.words or fault.evidence, now)
     return None if moment is None else moment.timestamp()

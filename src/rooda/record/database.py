@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from rooda.record.tables import Broken, Steps, bring_up_to_date, version_of
-from rooda.workspace.state_folder import DATABASE
+from rooda.world.state.folder import DATABASE
 
 NAME: Final = DATABASE
 BESIDE: Final = ("-wal", "-shm", "-journal")

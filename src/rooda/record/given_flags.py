@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from rooda.config.sensitive import HIDDEN, without_secret_values
-from rooda.config.setting import UNSET
-from rooda.config.settings import ENV
+from rooda.base.secrets.sensitive import HIDDEN, without_secret_values
+from rooda.plan.settings.setting import UNSET
+from rooda.plan.settings.settings import ENV
 
 _MOST_WORDS = 2  # a flag and its value
 

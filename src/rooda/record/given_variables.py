@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from rooda.config.configured_env import configured_env
-from rooda.config.world import World
+from rooda.plan.configured_env import configured_env
+from rooda.plan.world import World
 from rooda.record.given_flags import GivenFlags
 from rooda.record.rows import RunRow
 

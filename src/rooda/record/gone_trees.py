@@ -5,8 +5,8 @@ import shutil
 import time
 from collections.abc import Mapping
 
-from rooda.workspace.lock import is_locked
-from rooda.workspace.record_place import known_places
+from rooda.world.state.lock import is_locked
+from rooda.world.state.record_place import known_places
 
 KEPT_DAYS = 90
 _MARK = "gone"  # an empty file: its time is when a run first saw that the work tree is gone

@@ -11,13 +11,13 @@ from typing import Any
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from rooda.iteration.iteration_history import HistorySummary
-from rooda.iteration.types import Iteration, IterationStatus
+from rooda.loop.history import HistorySummary
+from rooda.loop.result import Iteration, IterationStatus
 from rooda.record.given_flags import masked_flags
 from rooda.record.rows import EarlierAttempt, IterationRow, RunRow
 from rooda.record.run_folders import iteration_folder
 from rooda.record.transcript_files import end_of
-from rooda.workspace.state_folder import PROMPT, STDERR, STDOUT, StateFolder
+from rooda.world.state.folder import PROMPT, STDERR, STDOUT, StateFolder
 
 SCHEMA_VERSION = 1
 _LONGEST_PROMPT = 16 * 1024 * 1024

@@ -10,32 +10,32 @@ from typing import Any, ClassVar, Protocol, get_args, get_origin, get_type_hints
 from msgspec import convert, to_builtins
 from msgspec.structs import asdict, replace
 
-from rooda.iteration.iteration_history import HistorySummary
-from rooda.iteration.types import Iteration, IterationStatus
-from rooda.loop.agent_events import NotesGiven, WaitEnded, WaitStarted
-from rooda.loop.emitter import Stamped
-from rooda.loop.iteration_events import (
+from rooda.base.event import Event
+from rooda.loop.events.agent import NotesGiven, WaitEnded, WaitStarted
+from rooda.loop.events.emitter import Stamped
+from rooda.loop.events.iteration import (
     IterationEnded,
     IterationStarted,
     PromptAssembled,
     StageEntered,
 )
-from rooda.loop.iteration_facts import IterationFacts, SegmentKind
-from rooda.loop.run_events import (
+from rooda.loop.events.run import (
     ConfigResolved,
     RunEnded,
     RunStarted,
     StateUnwritable,
 )
-from rooda.loop.state import State
-from rooda.loop.work_events import (
+from rooda.loop.events.work import (
     BaselineEnded,
     ChangesUnknown,
     SnapshotTaken,
 )
-from rooda.process.events import LeftoversStopped, MachineSlept
+from rooda.loop.history import HistorySummary
+from rooda.loop.iteration_facts import IterationFacts, SegmentKind
+from rooda.loop.result import Iteration, IterationStatus
+from rooda.loop.state import State
 from rooda.record.rows import RUNNING, IterationRow, RecordedSetting, RecordedWait, RunRow, Slept
-from rooda.text.event import Event
+from rooda.world.process.events import LeftoversStopped, MachineSlept
 
 SCHEMA_VERSION = 1
 

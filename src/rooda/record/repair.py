@@ -19,7 +19,7 @@ from rooda.record.tables import (
     Steps,
     bring_up_to_date,
 )
-from rooda.text.plain_files import sync_folder
+from rooda.world.files.plain_files import sync_folder
 
 _DRAFT: Final = f"{NAME}.new"
 _MOST_ASIDE = 3

@@ -18,20 +18,14 @@ from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, field, t
 from msgspec.json import encode as json_encode
 from msgspec.structs import fields, replace
 
-from rooda.agents.agent_report import Tokens
-from rooda.iteration.headline import headline_of
-from rooda.iteration.iteration_history import HistorySummary
-from rooda.loop.agent_events import AgentChanged
-from rooda.loop.iteration_facts import IterationFacts
-from rooda.loop.next_steps import RunCommands, earlier_commands
-from rooda.loop.protect_events import ProtectedChanged
-from rooda.loop.publish_events import PublishEnded
-from rooda.loop.run_events import HistoryPruned, TasksLeft
-from rooda.loop.run_facts import RunFacts
-from rooda.loop.state import SavedState
-from rooda.loop.tree_events import UnsafeTree
-from rooda.loop.verify_events import CleanCheckEnded
-from rooda.loop.work_events import (
+from rooda.base.controls import one_line
+from rooda.loop.events.agent import AgentChanged
+from rooda.loop.events.protect import ProtectedChanged
+from rooda.loop.events.publish import PublishEnded
+from rooda.loop.events.run import HistoryPruned, TasksLeft
+from rooda.loop.events.tree import UnsafeTree
+from rooda.loop.events.verify import CleanCheckEnded
+from rooda.loop.events.work import (
     BaselineEnded,
     CommitFailed,
     HookEnded,
@@ -41,12 +35,18 @@ from rooda.loop.work_events import (
     SnapshotTaken,
     VerifyEnded,
 )
-from rooda.process.events import NamedProcess, TranscriptTrimmed
+from rooda.loop.headline import headline_of
+from rooda.loop.history import HistorySummary
+from rooda.loop.iteration_facts import IterationFacts
+from rooda.loop.next_steps import RunCommands, earlier_commands
+from rooda.loop.run_facts import RunFacts
+from rooda.loop.state import SavedState
 from rooda.record.given_flags import GivenFlags
-from rooda.text.controls import one_line
-from rooda.workspace.lock import is_locked_by
-from rooda.workspace.lock_note import ProcessIdentity
-from rooda.workspace.state_folder import StateFolder, is_run
+from rooda.world.agents.agent_report import Tokens
+from rooda.world.process.events import NamedProcess, TranscriptTrimmed
+from rooda.world.state.folder import StateFolder, is_run
+from rooda.world.state.lock import is_locked_by
+from rooda.world.state.lock_note import ProcessIdentity
 
 RUNNING, INTERRUPTED = "running", "interrupted"
 UNFINISHED = ("pending", "pre_hooks", "executing", "post_hooks")

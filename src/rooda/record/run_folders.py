@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 from typing import Final
 
-from rooda.files.beneath import Beneath
-from rooda.workspace.state_folder import StateFolder, is_run, place_of
+from rooda.world.files.beneath import Beneath
+from rooda.world.state.folder import StateFolder, is_run, place_of
 
 _RUNS: Final = "runs"
 

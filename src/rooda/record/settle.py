@@ -11,20 +11,20 @@ import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from rooda.files.beneath import Beneath
 from rooda.record.database import NAME, PATIENCE, Database
-from rooda.record.record_reader import opened
+from rooda.record.reader import opened
 from rooda.record.repair import copy_rows
 from rooda.record.rows import StoreError
 from rooda.record.tables import STEPS, NewerSchema
-from rooda.workspace.fleet_state import is_fleet_in
-from rooda.workspace.lock import is_locked
-from rooda.workspace.old_record import OLD_FOLDER, has_old_record, is_known_tree
-from rooda.workspace.record_place import RecordPlace, find_place, place_at
-from rooda.workspace.state_folder import StateFolder, make_folders, make_state_folder, new_file
-from rooda.workspace.state_home import NoStateHomeError, state_folder_at, state_home
-from rooda.workspace.tree_identity import note_tree
-from rooda.workspace.user_notes import notes_folder, waiting_notes, write_note
+from rooda.world.files.beneath import Beneath
+from rooda.world.state.fleet_state import is_fleet_in
+from rooda.world.state.folder import StateFolder, make_folders, make_state_folder, new_file
+from rooda.world.state.home import NoStateHomeError, state_folder_at, state_home
+from rooda.world.state.lock import is_locked
+from rooda.world.state.old_record import OLD_FOLDER, has_old_record, is_known_tree
+from rooda.world.state.record_place import RecordPlace, find_place, place_at
+from rooda.world.state.tree_identity import note_tree
+from rooda.world.state.user_notes import notes_folder, waiting_notes, write_note
 
 _RUNS = "runs"
 _CHUNK = 1024 * 1024

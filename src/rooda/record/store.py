@@ -26,7 +26,7 @@ from rooda.record.tables import (
     Steps,
     last_known,
 )
-from rooda.workspace.state_folder import StateFolder, make_state_folder
+from rooda.world.state.folder import StateFolder, make_state_folder
 
 
 class Store:

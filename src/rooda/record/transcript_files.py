@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from rooda.process.capture.order import StreamOrder
-from rooda.text.plain_files import open_plain_file, read_plain_file
-from rooda.workspace.state_folder import ORDER, STDERR, STDOUT
+from rooda.world.files.plain_files import open_plain_file, read_plain_file
+from rooda.world.process.capture.order import StreamOrder
+from rooda.world.state.folder import ORDER, STDERR, STDOUT
 
 _CHUNK = 1024 * 1024
 _LONGEST_ORDER = 1024 * 1024

@@ -15,11 +15,13 @@ from typing import Any, Final
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import fields, replace
 
-from rooda.config.configured_env import configured_env
-from rooda.config.sensitive import without_secret_values
-from rooda.config.world import this_world
+from rooda.base.formats import parse_json
+from rooda.base.secrets.masking import Masker
+from rooda.base.secrets.sensitive import without_secret_values
+from rooda.plan.configured_env import configured_env
+from rooda.plan.world import this_world
 from rooda.record.given_flags import GivenFlags
-from rooda.record.record_reader import MOST_ITERATIONS, RecordReader
+from rooda.record.reader import MOST_ITERATIONS, RecordReader
 from rooda.record.rows import (
     INTERRUPTED,
     RUNNING,
@@ -36,11 +38,9 @@ from rooda.record.rows import (
 from rooda.record.run_folders import run_folder
 from rooda.record.run_names import wrong_name
 from rooda.record.store import Store
-from rooda.text.formats import parse_json
-from rooda.text.masking import Masker
-from rooda.text.plain_files import read_plain_file
-from rooda.workspace.state_folder import UNTRACKED, StateFolder, keep_file, make_state_folder
-from rooda.workspace.user_notes import (
+from rooda.world.files.plain_files import read_plain_file
+from rooda.world.state.folder import UNTRACKED, StateFolder, keep_file, make_state_folder
+from rooda.world.state.user_notes import (
     LONGEST,
     MOST,
     UserNote,

@@ -1,1 +1,1 @@
-"""Events and records for people and programs: logs, terminal, session log, record, dry run."""
+"""A recorded run as words, tables, pages and messages. Views only read."""

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec import json
 
-from rooda.config.fleet_values import read_fleet
-from rooda.config.problems import InvalidInput
+from rooda.base.problems import InvalidInput
 from rooda.fleet.actions.add_tasks import (
     Added,
     add_tasks,
@@ -19,8 +18,9 @@ from rooda.fleet.actions.add_tasks import (
 from rooda.fleet.place import Place, find_place, make_state
 from rooda.fleet.remote.own_fence import make_fence
 from rooda.fleet.run_model import Batch, FleetTask
-from rooda.workspace.git import Git
-from rooda.workspace.tools import Tools
+from rooda.plan.settings.fleet_values import read_fleet
+from rooda.world.git.git import Git
+from rooda.world.tools import Tools
 from support.config import world
 from support.gitrepo import git
 

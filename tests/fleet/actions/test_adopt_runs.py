@@ -8,15 +8,15 @@ import pytest
 from msgspec import json
 from msgspec.structs import replace
 
-from rooda.config.problems import InvalidInput
+from rooda.base.problems import InvalidInput
 from rooda.fleet.actions.add_tasks import Added, records_of
 from rooda.fleet.actions.adopt_runs import Adopted, Agree, adopt
-from rooda.fleet.database.fleet_store import FleetStore
 from rooda.fleet.place import Place
 from rooda.fleet.remote.fence import FALLBACK, scratch_remote
 from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.run_model import Batch, Finish, FleetTask, RunState
-from rooda.workspace.tools import Tools
+from rooda.fleet.store.store import FleetStore
+from rooda.world.tools import Tools
 from support.fleet import Fleet
 
 pytestmark = pytest.mark.real

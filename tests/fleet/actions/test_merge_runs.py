@@ -13,7 +13,7 @@ from rooda.fleet.actions.merge_runs import (
     merge_runs,
 )
 from rooda.fleet.remote.replay import TooOldGit
-from rooda.workspace.tools import Tools
+from rooda.world.tools import Tools
 from support.fleetwork import changes_since, fingerprint, user_repository
 from support.gitrepo import Repo
 

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rooda.engine.run_outcome import LastAttempt
+from rooda.base.widths import width
 from rooda.fleet.display.fleet_progress import Display, happenings, panel
 from rooda.fleet.display.follow import Viewer, follow_runs
 from rooda.fleet.display.run_words import headline_of, time_of
 from rooda.fleet.display.settled import going_on
 from rooda.fleet.run_model import FleetTask, Order, Run, RunState
-from rooda.process.interrupts import Interrupts
-from rooda.text.widths import width
-from rooda.views.terminal import Sink, Terminal
+from rooda.run.outcome import LastAttempt
+from rooda.views.terminal.terminal import Sink, Terminal
+from rooda.world.process.interrupts import Interrupts
 from support.fleet_runs import BATCH, NOW, a_run
 from support.screen import Screen
 

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from rooda.fleet.database.accounts import Hold
-from rooda.fleet.database.workers import WorkerRow
+from rooda.base.colors import Painter
 from rooda.fleet.display.fleet_table import Sight, as_object, table_text
 from rooda.fleet.display.run_words import BATCH_SPENT, next_words, state_words, time_of
 from rooda.fleet.run_model import Batch, FleetTask, Order, Run, RunState
-from rooda.text.colors import Painter
+from rooda.fleet.store.accounts import Hold
+from rooda.fleet.store.workers import WorkerRow
 from support.fleet_runs import NOW, a_run
 
 

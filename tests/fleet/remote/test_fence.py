@@ -25,7 +25,7 @@ from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.run_record import Move, Record
 from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import RunState
-from rooda.workspace.tools import Tools
+from rooda.world.tools import Tools
 from support.fleetwork import TASK, changes_since, fingerprint, remote_of, user_repository
 from support.gitrepo import Repo, repository
 

@@ -10,7 +10,7 @@ from rooda.fleet.remote.own_fence import free_objects, make_fence, pack_loose_ob
 from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.run_record import Record
 from rooda.fleet.run_model import BRANCHES, RECORDS
-from rooda.workspace.tools import Tools
+from rooda.world.tools import Tools
 from support.fleetwork import TASK, fingerprint, remote_of, user_repository
 from support.gitrepo import Repo
 from support.tables import each_row

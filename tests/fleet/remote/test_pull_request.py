@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rooda.base.secrets.masking import Masker
 from rooda.fleet.remote.pull_request import (
     Description,
     NotFinished,
@@ -17,8 +18,7 @@ from rooda.fleet.remote.pull_request import (
 )
 from rooda.fleet.run_model import FleetTask
 from rooda.fleet.tasks.task_names import run_name
-from rooda.text.masking import Masker
-from rooda.workspace.tools import Tools
+from rooda.world.tools import Tools
 from support.fleetwork import changes_since, fingerprint, user_repository
 from support.gitrepo import Repo
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.config.problems import InvalidInput
+from rooda.base.problems import InvalidInput
 from rooda.fleet.run_model import FleetTask
 from rooda.fleet.tasks.read_tasks import By, Wanted, read_tasks
 from rooda.fleet.tasks.task_names import is_run_name, run_name

@@ -15,7 +15,7 @@ import pytest
 import sqlalchemy as sa
 from msgspec import json
 
-from rooda.fleet.database.fleet_tables import FleetDatabase
+from rooda.fleet.store.tables import FleetDatabase
 from rooda.fleet.worker.durable import Turn
 from support.fleet_engine import EnginePlan
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rooda.fleet.database.fleet_store import FleetStore
-from rooda.fleet.database.workers import WorkerRow
+from rooda.fleet.store.store import FleetStore
+from rooda.fleet.store.workers import WorkerRow
 from rooda.fleet.worker.control import Control
 from rooda.fleet.worker.heart import Heart
 

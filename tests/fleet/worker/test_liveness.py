@@ -1,4 +1,4 @@
-from rooda.fleet.database.workers import DEAD, WorkerRow
+from rooda.fleet.store.workers import DEAD, WorkerRow
 from rooda.fleet.worker.liveness import Observer
 
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from rooda.fleet.run_model import FleetTask, Run, RunState
-from rooda.fleet.slots.slot import Slot
+from rooda.fleet.slot.slot import Slot
 from rooda.fleet.worker.control import Control
 from rooda.fleet.worker.next_move import Next
 from rooda.fleet.worker.slot_plan import SlotPlan

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.fleet.slots.slot import project_folder, slots_root
+from rooda.fleet.slot.slot import project_folder, slots_root
 from rooda.fleet.worker.slot_plan import SlotPlan
 from rooda.fleet.worker.supervisor import Worker
 from support.fleet import Fleet

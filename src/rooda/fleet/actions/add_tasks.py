@@ -9,7 +9,8 @@ from pathlib import Path
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from rooda.config.problems import InvalidInput, Problem
+from rooda.base.paths import first_names
+from rooda.base.problems import InvalidInput, Problem
 from rooda.fleet.place import Place
 from rooda.fleet.remote.fence import RECORD_PLACES, AlreadyThere, Refused, remote_of
 from rooda.fleet.remote.mirror import BranchMoved
@@ -17,9 +18,8 @@ from rooda.fleet.remote.record_commits import TASK
 from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import Batch, FleetTask
 from rooda.record.given_flags import split_flags
-from rooda.text.paths import first_names
-from rooda.workspace.git import Git, GitError
-from rooda.workspace.tools import Tools
+from rooda.world.git.git import Git, GitError
+from rooda.world.tools import Tools
 
 TITLE = "Fleet"
 _HEADS = "refs/heads/"

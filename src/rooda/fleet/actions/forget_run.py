@@ -5,7 +5,7 @@ import shlex
 
 from msgspec.structs import replace
 
-from rooda.config.problems import InvalidInput, Problem
+from rooda.base.problems import InvalidInput, Problem
 from rooda.fleet.actions.look_at_run import unreachable
 from rooda.fleet.place import TITLE, Place
 from rooda.fleet.remote.fence import Refused, remote_of
@@ -14,9 +14,9 @@ from rooda.fleet.remote.own_fence import free_objects
 from rooda.fleet.remote.run_record import Record
 from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import BRANCHES, Run
-from rooda.workspace.fleet_state import alone_in
-from rooda.workspace.git import Git, GitError
-from rooda.workspace.tools import Tools
+from rooda.world.git.git import Git, GitError
+from rooda.world.state.fleet_state import alone_in
+from rooda.world.tools import Tools
 
 
 def remove_record(run: Run, place: Place, tools: Tools, *, force: bool = False) -> str:

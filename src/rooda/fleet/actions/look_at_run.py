@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from rooda.config.problems import InvalidInput, Problem
+from rooda.base.problems import InvalidInput, Problem
 from rooda.fleet.place import TITLE, Place
 from rooda.fleet.remote.fence import Remote, remote_of
 from rooda.fleet.remote.mirror import BranchMoved, unmirrored
 from rooda.fleet.remote.replay import Conflict, TooOldGit, merged_base
 from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import BRANCHES, Run
-from rooda.workspace.git import Git, GitError
-from rooda.workspace.tools import Tools
+from rooda.world.git.git import Git, GitError
+from rooda.world.tools import Tools
 
 _DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames")
 # Of merge commits that exist only while two trees are compared.

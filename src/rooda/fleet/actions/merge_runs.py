@@ -14,17 +14,17 @@ from typing import Self
 
 from msgspec import Struct
 
-from rooda.config.sensitive import without_secret_values
+from rooda.base.controls import one_line
+from rooda.base.paths import first_names
+from rooda.base.secrets.masking import Masker
+from rooda.base.secrets.sensitive import without_secret_values
 from rooda.fleet.remote.replay import check_version, commit_merge, is_ancestor, merge_trees
 from rooda.fleet.run_model import BRANCHES
-from rooda.fleet.slots.slot_clone import remove_tree
-from rooda.fleet.slots.start_words import TASK_FILE
-from rooda.text.controls import one_line
-from rooda.text.masking import Masker
-from rooda.text.paths import first_names
-from rooda.workspace.branches import Branches, is_branch_name
-from rooda.workspace.git import INHERITED, Git, GitError, GitInterruptedError
-from rooda.workspace.tools import Command, Tools
+from rooda.fleet.slot.slot_clone import remove_tree
+from rooda.fleet.slot.start_words import TASK_FILE
+from rooda.world.git.branches import Branches, is_branch_name
+from rooda.world.git.git import INHERITED, Git, GitError, GitInterruptedError
+from rooda.world.tools import Command, Tools
 
 _HEADS = "refs/heads/"
 _OF_REMOTE = "refs/remotes/origin/rooda/"  # of a fleet whose remote is elsewhere

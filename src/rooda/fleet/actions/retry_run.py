@@ -2,14 +2,14 @@
 
 from msgspec.structs import replace
 
-from rooda.config.problems import InvalidInput, Problem
+from rooda.base.controls import one_line
+from rooda.base.problems import InvalidInput, Problem
+from rooda.base.times import local_now
 from rooda.fleet.actions.add_tasks import Base, batch_name
 from rooda.fleet.display.run_words import NO_REQUEST, next_words
 from rooda.fleet.place import TITLE
 from rooda.fleet.run_model import Batch, FleetTask, Run, RunState
 from rooda.fleet.tasks.task_names import run_name
-from rooda.text.controls import one_line
-from rooda.text.times import local_now
 
 _WORDS = """\
 The work on the task below is done, in the commit {tip} (the branch {branch}). It does not merge

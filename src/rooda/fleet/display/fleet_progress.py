@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from rooda.base.controls import one_line
+from rooda.base.numbers import count, money
+from rooda.base.secrets.masking import Masker
+from rooda.base.widths import cut, width
 from rooda.fleet.display.run_words import FAILED, cost_words, iteration_words, state_words
 from rooda.fleet.run_model import Run, RunState
-from rooda.text.controls import one_line
-from rooda.text.masking import Masker
-from rooda.text.numbers import count, money
-from rooda.text.widths import cut, width
-from rooda.views.terminal import Terminal
+from rooda.views.terminal.terminal import Terminal
 
 _LONGEST_NAME = 28  # columns
 _LONGEST_HEADLINE = 200  # characters

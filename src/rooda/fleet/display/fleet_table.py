@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from rooda.base.colors import Color, Painter
+from rooda.base.controls import one_line
+from rooda.base.numbers import count
+from rooda.base.widths import cut
 from rooda.fleet.display.run_words import (
     budget_words,
     color_of,
@@ -17,16 +21,12 @@ from rooda.fleet.display.run_words import (
     total_words,
 )
 from rooda.fleet.run_model import Run, RunState
-from rooda.text.colors import Color, Painter
-from rooda.text.controls import one_line
-from rooda.text.numbers import count
-from rooda.text.widths import cut
-from rooda.views.table import Cell, Column, table
+from rooda.views.terminal.table import Cell, Column, table
 
 if TYPE_CHECKING:  # these modules load sqlalchemy
-    from rooda.fleet.database.accounts import Hold
-    from rooda.fleet.database.fleet_store import FleetStore
-    from rooda.fleet.database.workers import WorkerRow
+    from rooda.fleet.store.accounts import Hold
+    from rooda.fleet.store.store import FleetStore
+    from rooda.fleet.store.workers import WorkerRow
 
 _PLAIN = Painter()
 _DEAD = "dead"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from rooda.fleet.display.fleet_progress import Display
 from rooda.fleet.run_model import Run
-from rooda.process.interrupts import INTERRUPTED, Interrupts
+from rooda.world.process.interrupts import INTERRUPTED, Interrupts
 
 _PACE = 0.5  # seconds between two looks at the database
 _HINTS = (

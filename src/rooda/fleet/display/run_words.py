@@ -6,13 +6,13 @@ What agents, branches and databases say goes through `one_line` where it is prin
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from rooda.engine.run_outcome import LastAttempt, RunOutcome
+from rooda.base.colors import Color
+from rooda.base.numbers import count, money
+from rooda.base.times import DAY
 from rooda.fleet.run_model import Order, Run, RunProgress, RunState
-from rooda.iteration.types import IterationStatus
+from rooda.loop.result import IterationStatus
 from rooda.loop.stops import StopRule
-from rooda.text.colors import Color
-from rooda.text.numbers import count, money
-from rooda.text.times import DAY
+from rooda.run.outcome import LastAttempt, RunOutcome
 
 _ENDS = {
     RunState.FAILED: "failed",

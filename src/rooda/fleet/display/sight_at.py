@@ -13,8 +13,8 @@ def sight_at(place: Place) -> Sight | str:
     """
     from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - a part of the extra
 
-    from rooda.fleet.database.database_check import database_words  # noqa: PLC0415 - likewise
-    from rooda.fleet.database.fleet_store import FleetStore  # noqa: PLC0415 - likewise
+    from rooda.fleet.store.check import database_words  # noqa: PLC0415 - likewise
+    from rooda.fleet.store.store import FleetStore  # noqa: PLC0415 - likewise
 
     try:
         with contextlib.closing(FleetStore(place.url)) as store:

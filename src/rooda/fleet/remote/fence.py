@@ -13,6 +13,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from rooda.base.controls import one_line
+from rooda.base.paths import first_names
 from rooda.fleet.addresses import without_credentials
 from rooda.fleet.crash_points import reach
 from rooda.fleet.place import Place
@@ -34,10 +36,8 @@ from rooda.fleet.remote.replay import is_ancestor
 from rooda.fleet.remote.run_record import Move, Record
 from rooda.fleet.remote.server import Server, Unreachable
 from rooda.fleet.run_model import BRANCHES, RECORDS, RunState
-from rooda.text.controls import one_line
-from rooda.text.paths import first_names
-from rooda.workspace.git import Git, GitError
-from rooda.workspace.tools import Tools
+from rooda.world.git.git import Git, GitError
+from rooda.world.tools import Tools
 
 FALLBACK = "refs/heads/rooda-record/"  # for servers that accept nothing but branches and tags
 RECORD_PLACES = (RECORDS, FALLBACK)

@@ -17,8 +17,8 @@ from rooda.fleet.remote.replay import is_ancestor
 from rooda.fleet.remote.run_record import Move, Record
 from rooda.fleet.remote.server import Server, Unreachable
 from rooda.fleet.run_model import BRANCHES, RECORDS
-from rooda.workspace.git import Git, GitError
-from rooda.workspace.tools import Tools
+from rooda.world.git.git import Git, GitError
+from rooda.world.tools import Tools
 
 MIRRORED = "refs/rooda/mirrored/"  # in the fence, below it the name of a run
 _RIVAL = BRANCHES.removesuffix("/")  # beside a branch `rooda` there is no `rooda/RUN`

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from rooda.fleet.remote.borrowed_objects import borrow_objects
 from rooda.fleet.run_model import BRANCHES, RECORDS
-from rooda.workspace.git import Git, GitError
-from rooda.workspace.tools import Tools
+from rooda.world.git.git import Git, GitError
+from rooda.world.tools import Tools
 
 _TAKEN = "taken-over"  # orders that delete records in the user's repository
 _MOST_LOOSE = 6700  # as for `git gc --auto`

@@ -10,16 +10,16 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from rooda.config.sensitive import without_secret_values
+from rooda.base.controls import clean, one_line
+from rooda.base.numbers import count, money
+from rooda.base.secrets.masking import Masker
+from rooda.base.secrets.sensitive import without_secret_values
 from rooda.fleet.addresses import local_folder, without_credentials
 from rooda.fleet.remote.transport import NAME, transport
 from rooda.fleet.run_model import BRANCHES, FleetTask
-from rooda.process.exits import Exited, describe
-from rooda.text.controls import clean, one_line
-from rooda.text.masking import Masker
-from rooda.text.numbers import count, money
-from rooda.workspace.git import INHERITED, Git, GitError
-from rooda.workspace.tools import Command, Tools
+from rooda.world.git.git import INHERITED, Git, GitError
+from rooda.world.process.exits import Exited, describe
+from rooda.world.tools import Command, Tools
 
 _PATIENCE = 120.0  # seconds for one call of gh
 _LONGEST_TITLE, _LONGEST_TEXT, _LONGEST_WORDS = 120, 4000, 2000  # characters

@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from rooda.fleet.run_model import RunState
-from rooda.workspace.git import Git, GitError
+from rooda.world.git.git import Git, GitError
 
 TASK, RESULT, RECORD = "task.json", "result.json", "record.json"
 FILES = (TASK, RESULT, RECORD)

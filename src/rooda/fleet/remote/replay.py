@@ -4,8 +4,8 @@ import os
 import re
 from collections.abc import Sequence
 
-from rooda.text.paths import first_names
-from rooda.workspace.git import Git, GitError, GitStoppedError
+from rooda.base.paths import first_names
+from rooda.world.git.git import Git, GitError, GitStoppedError
 
 _OLDEST = (2, 38)  # the first git with `merge-tree --write-tree`
 

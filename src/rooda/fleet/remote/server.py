@@ -7,8 +7,8 @@ from pathlib import Path
 from rooda.fleet.addresses import absolute_address, without_credentials
 from rooda.fleet.remote.run_record import Move
 from rooda.fleet.remote.transport import NAME, remove_stale_lock, transport
-from rooda.workspace.git import INHERITED, GitError
-from rooda.workspace.tools import Tools
+from rooda.world.git.git import INHERITED, GitError
+from rooda.world.tools import Tools
 
 _CHECKED_OUT = re.compile(r"refusing to (?:update checked out|delete the current) branch: (\S+)")
 _FETCH = (

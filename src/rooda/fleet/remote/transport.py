@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from rooda.fleet.addresses import local_folder
-from rooda.workspace.git import Git, GitError
-from rooda.workspace.tools import Tools
+from rooda.world.git.git import Git, GitError
+from rooda.world.tools import Tools
 
 NAME = "rooda-fleet"  # the remote in the environment of git
 _TO_ASK, _TO_MOVE = 60.0, 600.0  # seconds for one command

@@ -4,15 +4,14 @@ from collections.abc import Mapping as AnyMapping
 from pathlib import Path
 from typing import Any
 
-from rooda.config.document import Entry, Mapping, Node, Sequence, parse, plain
-from rooda.config.kinds import Dollars, Integer, Kind, WrongValue, brief
-from rooda.config.problems import Problem
-from rooda.config.text_kinds import LabelList, Text, TextList
-from rooda.files.sight import Sight
+from rooda.base.lookup import did_you_mean
+from rooda.base.numbers import format_size
+from rooda.base.problems import Problem
 from rooda.fleet.run_model import FleetTask
 from rooda.fleet.tasks.task_checks import Placed
 from rooda.fleet.tasks.task_names import run_name
-from rooda.prompts.parts import (
+from rooda.plan.document import Entry, Mapping, Node, Sequence, parse, plain
+from rooda.plan.prompts.parts import (
     Context,
     PromptError,
     PromptTooLargeError,
@@ -22,8 +21,9 @@ from rooda.prompts.parts import (
     refuse_empty,
     text_or_file,
 )
-from rooda.text.lookup import did_you_mean
-from rooda.text.numbers import format_size
+from rooda.plan.settings.kinds import Dollars, Integer, Kind, WrongValue, brief
+from rooda.plan.settings.text_kinds import LabelList, Text, TextList
+from rooda.world.files.sight import Sight
 
 _LARGEST_CONTEXT = 1_000_000  # bytes
 _MOST = 10**6

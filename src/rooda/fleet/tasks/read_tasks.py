@@ -7,20 +7,20 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rooda.config.problems import InvalidInput, Problem, in_order
-from rooda.files.sight import Sight
+from rooda.base.markdown import LineKind, lines_of, plain, rows_of
+from rooda.base.numbers import format_size
+from rooda.base.paths import anchored, is_folder
+from rooda.base.problems import InvalidInput, Problem, in_order
 from rooda.fleet.run_model import FleetTask
 from rooda.fleet.tasks.fleet_yml import read_list
 from rooda.fleet.tasks.task_checks import Placed, check_names, check_order
 from rooda.fleet.tasks.task_names import run_name
-from rooda.prompts.parts import PromptError, PromptTooLargeError, read_text_file
-from rooda.text.markdown import LineKind, lines_of, plain, rows_of
-from rooda.text.numbers import format_size
-from rooda.text.paths import anchored, is_folder
-from rooda.workspace.work_tree import work_tree
+from rooda.plan.prompts.parts import PromptError, PromptTooLargeError, read_text_file
+from rooda.world.files.sight import Sight
+from rooda.world.git.work_tree import work_tree
 
 TITLE = "Tasks invalid"
-_LARGEST_FILE = 1_000_000  # bytes; `text/markdown.py` reads as many characters
+_LARGEST_FILE = 1_000_000  # bytes; `base/markdown.py` reads as many characters
 _LISTS = (".yml", ".yaml")
 _LEVEL = 2  # of the heading of a task
 

@@ -5,9 +5,9 @@ from graphlib import CycleError, TopologicalSorter
 
 from msgspec import Struct
 
-from rooda.config.problems import Problem
+from rooda.base.lookup import did_you_mean
+from rooda.base.problems import Problem
 from rooda.fleet.run_model import FleetTask
-from rooda.text.lookup import did_you_mean
 
 
 class Placed(Struct, frozen=True):

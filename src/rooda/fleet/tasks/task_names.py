@@ -4,8 +4,8 @@ import hashlib
 import re
 import unicodedata
 
+from rooda.base.secrets.token_formats import without_tokens
 from rooda.record.run_names import wrong_name
-from rooda.text.token_formats import without_tokens
 
 _LONGEST = 48  # characters; a longer title is cut between words
 _OTHERS = re.compile(r"[^a-z0-9._]+")

@@ -1,10 +1,10 @@
 """What keeps a run from its next iteration: the budget of its batch, or a hold of its account."""
 
-from rooda.fleet.database.fleet_store import FleetStore
+from rooda.base.numbers import count, money
 from rooda.fleet.display.run_words import BATCH_SPENT
 from rooda.fleet.run_model import Run, RunState
+from rooda.fleet.store.store import FleetStore
 from rooda.fleet.worker.next_move import Next
-from rooda.text.numbers import count, money
 
 _CROWDED = 30.0  # seconds until a run looks again whether it may work
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from msgspec import DecodeError, ValidationError, json
 
-from rooda.engine.run_outcome import RunOutcome
-from rooda.process.first_moment import own_module
-from rooda.text.plain_files import read_plain_file
+from rooda.run.outcome import RunOutcome
+from rooda.world.files.plain_files import read_plain_file
+from rooda.world.process.first_moment import own_module
 
 _LARGEST_RESULT = 1024 * 1024
 _GRACE = 30.0  # seconds in which rooda stops its agent; the warden does it if rooda is killed

@@ -20,7 +20,7 @@ from dbos._serialization import DefaultSerializer
 from msgspec import Struct
 from sqlalchemy import make_url
 
-from rooda.fleet.database.fleet_tables import LONGEST_PAUSE, PATIENCE
+from rooda.fleet.store.tables import LONGEST_PAUSE, PATIENCE
 
 _PROTOCOL = "rooda-fleet-1"  # workers of another protocol leave these workflows alone
 _NAME = "rooda-fleet"

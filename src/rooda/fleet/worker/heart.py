@@ -9,8 +9,8 @@ from msgspec import Struct
 from sqlalchemy.exc import SQLAlchemyError
 
 from rooda.fleet.crash_points import is_off
-from rooda.fleet.database.fleet_store import FleetStore
-from rooda.fleet.database.workers import ALIVE
+from rooda.fleet.store.store import FleetStore
+from rooda.fleet.store.workers import ALIVE
 from rooda.fleet.worker.control import Control
 from rooda.fleet.worker.durable import Durable
 from rooda.fleet.worker.liveness import Observer

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from rooda.fleet.database.workers import ALIVE, WorkerRow
+from rooda.fleet.store.workers import ALIVE, WorkerRow
 
 
 class _Seen(Struct):

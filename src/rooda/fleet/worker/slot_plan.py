@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from rooda.config.fleet_settings import URL
+from rooda.plan.settings.fleet_settings import URL
 
 REPLACE = 75  # the exit code of a slot process that must not go on: the worker starts another one
 _PRIVATE_VARIABLES = ("ROODA_FLEET_", "PGPASS")  # of the worker and its slot processes alone

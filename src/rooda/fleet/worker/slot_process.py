@@ -18,17 +18,17 @@ from typing import NoReturn
 from msgspec import json
 from sqlalchemy.exc import SQLAlchemyError
 
-from rooda.fleet.database.fleet_store import FleetStore
-from rooda.fleet.database.workers import WorkerRow
 from rooda.fleet.remote.patience import until_reached
-from rooda.fleet.slots.slot import Slot, slots_root
+from rooda.fleet.slot.slot import Slot, slots_root
+from rooda.fleet.store.store import FleetStore
+from rooda.fleet.store.workers import WorkerRow
 from rooda.fleet.worker.control import Control
 from rooda.fleet.worker.durable import Durable, Steps
 from rooda.fleet.worker.heart import Heart
 from rooda.fleet.worker.slot_plan import REPLACE, SlotPlan, for_programs
 from rooda.fleet.worker.slot_work import SlotWork
 from rooda.fleet.worker.turn import TurnPlace, TurnWork, take_turn
-from rooda.workspace.fleet_state import fleet_in
+from rooda.world.state.fleet_state import fleet_in
 
 _GOODBYE = 5.0  # seconds for the database to answer to it
 _LAST_NOTES = 5.0  # seconds for the notes of a run that was stopped at once

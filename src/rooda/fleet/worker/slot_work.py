@@ -11,10 +11,10 @@ from typing import TypeVar
 from msgspec import json
 from msgspec.structs import replace
 
-from rooda.config.kinds import WrongValue
-from rooda.config.layers import FILE_RUN
-from rooda.config.settings import GIT_ALLOW_SECRETS, SANDBOX_KIND
-from rooda.engine.run_outcome import RunOutcome
+from rooda.base.controls import one_line, storable
+from rooda.base.numbers import count
+from rooda.base.paths import first_names
+from rooda.base.secrets.masking import Masker
 from rooda.fleet.addresses import local_folder
 from rooda.fleet.crash_points import reach
 from rooda.fleet.display.run_words import progress_of
@@ -28,11 +28,11 @@ from rooda.fleet.remote.replay import Conflict
 from rooda.fleet.remote.run_record import Record
 from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import Finish, Run, RunState
-from rooda.fleet.slots.publishing import Publication, PublishedConflict, publish_work
-from rooda.fleet.slots.slot import Slot, SlotChanged, Snapshot
-from rooda.fleet.slots.slot_clone import remove_tree
-from rooda.fleet.slots.slot_setup import Setup, SetupFailed
-from rooda.fleet.slots.start_words import (
+from rooda.fleet.slot.publishing import Publication, PublishedConflict, publish_work
+from rooda.fleet.slot.slot import Slot, SlotChanged, Snapshot
+from rooda.fleet.slot.slot_clone import remove_tree
+from rooda.fleet.slot.slot_setup import Setup, SetupFailed
+from rooda.fleet.slot.start_words import (
     TASK_FILE,
     context_words,
     first_words,
@@ -42,15 +42,15 @@ from rooda.fleet.worker.child import Child, read_result
 from rooda.fleet.worker.control import Control
 from rooda.fleet.worker.next_move import Next
 from rooda.fleet.worker.slot_plan import SlotPlan
+from rooda.plan.layers import FILE_RUN
+from rooda.plan.settings.kinds import WrongValue
+from rooda.plan.settings.settings import GIT_ALLOW_SECRETS, SANDBOX_KIND
 from rooda.record.given_flags import NO_FLAGS, split_flags
-from rooda.record.record_reader import RecordReader
+from rooda.record.reader import RecordReader
 from rooda.record.rows import StoreError
 from rooda.record.transfer import StartedAs, TransferError, export_run, import_run
-from rooda.text.controls import one_line, storable
-from rooda.text.masking import Masker
-from rooda.text.numbers import count
-from rooda.text.paths import first_names
-from rooda.workspace.git import GitError
+from rooda.run.outcome import RunOutcome
+from rooda.world.git.git import GitError
 
 _T = TypeVar("_T")
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 
 from msgspec import json
 
+from rooda.base.controls import one_line
 from rooda.fleet.worker.slot_plan import REPLACE, SlotPlan, for_slot_process
-from rooda.process.first_moment import own_module
-from rooda.process.interrupts import Interrupts
-from rooda.text.controls import one_line
+from rooda.world.process.first_moment import own_module
+from rooda.world.process.interrupts import Interrupts
 
 _MODULE = "rooda.fleet.worker.slot_process"
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0  # seconds before a process is started again that failed

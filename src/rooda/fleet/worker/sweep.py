@@ -2,8 +2,8 @@
 
 from msgspec import Struct
 
-from rooda.fleet.database.fleet_store import FleetStore
 from rooda.fleet.run_model import Run
+from rooda.fleet.store.store import FleetStore
 from rooda.fleet.worker.durable import Durable, Turn
 
 _PRUNE_EVERY = 3600.0  # seconds

@@ -13,15 +13,15 @@ from typing import Any, NoReturn, TypeVar
 from msgspec import Struct, convert, to_builtins
 from sqlalchemy.exc import DataError, SQLAlchemyError
 
-from rooda.engine.run_outcome import NOT_STARTED, RunOutcome
+from rooda.base.controls import one_line
 from rooda.fleet.crash_points import reach
-from rooda.fleet.database.fleet_store import Dismissed, FleetStore
 from rooda.fleet.display.run_words import progress_of
 from rooda.fleet.remote.fence import BrokenRecord
 from rooda.fleet.remote.published_result import read_published
 from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import Order, Run, RunProgress, RunState
-from rooda.fleet.slots.slot import SlotChanged, SlotGone
+from rooda.fleet.slot.slot import SlotChanged, SlotGone
+from rooda.fleet.store.store import Dismissed, FleetStore
 from rooda.fleet.worker.budget import wait_or_end
 from rooda.fleet.worker.control import ActiveTurn, Control
 from rooda.fleet.worker.durable import Steps
@@ -29,8 +29,8 @@ from rooda.fleet.worker.next_move import Next
 from rooda.fleet.worker.slot_work import RunLost, SlotWork
 from rooda.loop.stops import StopRule
 from rooda.loop.waits import AgentHold
-from rooda.process.interrupts import INTERRUPTED
-from rooda.text.controls import one_line
+from rooda.run.outcome import NOT_STARTED, RunOutcome
+from rooda.world.process.interrupts import INTERRUPTED
 
 _T = TypeVar("_T")
 _RETRY = 1.0  # seconds between two tries while the database is away

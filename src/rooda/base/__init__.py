@@ -1,0 +1,1 @@
+"""Text, numbers, times, problems, secrets and the base of events. Imports nothing of rooda."""

@@ -1,0 +1,1 @@
+"""Which values and tokens are secrets, and how rooda masks them."""

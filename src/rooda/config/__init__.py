@@ -1,1 +1,0 @@
-"""Configuration: a table of settings, layers of values that know their origin, one plan."""

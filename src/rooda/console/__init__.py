@@ -1,1 +1,0 @@
-"""What the commands `rooda` and `ralph` share: entry point, errors, flags, resuming."""

@@ -1,1 +1,0 @@
-"""Start a run from a plan: lock, record, services, loop, result; and resume one."""

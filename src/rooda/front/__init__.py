@@ -1,0 +1,1 @@
+"""Where people and browsers ask: the commands, the pages, and what all of them share."""

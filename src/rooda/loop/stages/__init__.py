@@ -1,0 +1,1 @@
+"""What an iteration does: the stages, in the order of `STAGES` in `loop/iteration.py`."""

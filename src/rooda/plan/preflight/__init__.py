@@ -1,0 +1,1 @@
+"""Checks before the first agent, which change nothing."""

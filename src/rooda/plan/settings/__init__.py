@@ -1,0 +1,1 @@
+"""The settings: one row each, with the kind of its value."""

@@ -1,0 +1,1 @@
+"""What a run has around its loop: record, messages, branch, sandbox, protected files."""

@@ -1,1 +1,0 @@
-"""Helpers for text, numbers and names, independent of agents, loops and configs."""

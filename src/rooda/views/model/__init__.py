@@ -1,0 +1,1 @@
+"""The model of a run that all views show, built from its record."""

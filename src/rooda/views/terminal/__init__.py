@@ -1,0 +1,1 @@
+"""What rooda prints and logs: events, the live line, tables, one run, one iteration."""

@@ -1,0 +1,1 @@
+"""What the views say about a run: sentences, lines, labels, next commands."""

@@ -1,1 +1,0 @@
-"""The folder that a run works in, and what rooda keeps there."""

@@ -1,0 +1,1 @@
+"""What rooda touches: one package for each."""

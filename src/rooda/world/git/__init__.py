@@ -1,0 +1,1 @@
+"""Git, the repository of a run, and its work tree."""

@@ -1,0 +1,1 @@
+"""Every state of the work tree, in a private store. `snapshots.py` is the way in."""
