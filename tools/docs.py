@@ -29,10 +29,10 @@ from rooda.loop.events.iteration import EMPTY, LOGGED_AS, IterationEnded
 from rooda.loop.events.run import NO_USAGE, RunEnded
 from rooda.loop.events.work import FailedTry
 from rooda.loop.failure import FailureContext
+from rooda.loop.history import Stats
 from rooda.loop.iteration_facts import IterationFacts, Segment
 from rooda.loop.result import IterationResult
 from rooda.loop.run_facts import RunFacts
-from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
 from rooda.loop.waits import AgentHold
 from rooda.plan.settings.setting import Setting

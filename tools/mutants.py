@@ -23,7 +23,7 @@ MODULES = (
     "loop/stages/promises.py",
     "plan/layers.py",
     "world/agents/resets.py",
-    "world/tasks/markdown_tasks.py",
+    "world/tasks/task_file.py",
     "base/secrets/masking.py",
     "world/process/clocks.py",
     "views/wording/labels.py",

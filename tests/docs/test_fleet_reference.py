@@ -7,8 +7,7 @@ import pytest
 from rooda.fleet.actions.merge_runs import MergeOutcome
 from rooda.fleet.display.fleet_table import Sight, as_object, run_object
 from rooda.fleet.remote.fence import FALLBACK
-from rooda.fleet.remote.published_result import PublishedResult
-from rooda.fleet.remote.record_commits import FILES, Facts, RecordKind
+from rooda.fleet.remote.record_commits import FILES, Facts, PublishedResult, RecordKind
 from rooda.fleet.run_model import BRANCHES, RECORDS, Batch, FleetTask, Run, RunState
 from rooda.fleet.slot.slot import Slot
 from rooda.fleet.store.tables import METADATA

@@ -26,7 +26,7 @@ from rooda.front.selftest.misbehaviour import (
     Kept,
     Misbehaviour,
 )
-from rooda.front.selftest.survivors import end_all, is_alive, record, survivors
+from rooda.front.selftest.scratch import end_all, is_alive, record, survivors
 from rooda.world.state.lock_note import LockNote, here
 from support.children import Nursery, until
 from support.finished import Finished

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from rooda.base.problems import InvalidInput
-from rooda.front.cli.snapshot_words import Compared, compared, known_snapshots, words_of_diff
+from rooda.front.cli.commands.trees import Compared, compared, known_snapshots, words_of_diff
 from support.children import Nursery
 from support.finished import Rooda
 from support.gitrepo import stored, walk

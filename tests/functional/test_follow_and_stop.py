@@ -230,7 +230,7 @@ def test_second_stop_now_kills_the_agent_at_once_and_both_report_the_end(
 def test_stop_now_reports_a_run_that_is_still_running_and_what_to_do(
     workspace: Workspace, nursery: Nursery, rooda: Rooda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rooda.front.cli.commands.follow_stop._LONGEST_WAIT", 0.2)
+    monkeypatch.setattr("rooda.front.cli.commands.at_work._LONGEST_WAIT", 0.2)
     command = workspace.agent(ASKED)
     running = nursery.start(workspace, "work", "--ai-cmd", command, "--kill-grace", "60")
     nursery.pid("agent")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from rooda.record.store import Store
-from rooda.world.state.fleet_state import fleet_in
 from rooda.world.state.folder import StateFolder, make_state_folder
 from rooda.world.state.lock import Lock
+from rooda.world.state.record_place import fleet_in
 from support.finished import Finished
 from support.gitwork import GitWork, git_work
 from support.record import RUN, a_run, an_iteration

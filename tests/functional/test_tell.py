@@ -12,7 +12,7 @@ import pytest
 from rooda.base.problems import InvalidInput
 from rooda.plan.world import this_world
 from rooda.record.store import Store
-from rooda.run.telling import NoteTarget
+from rooda.run.control import NoteTarget
 from rooda.world.state.lock import Lock
 from support.children import Nursery, until
 from support.finished import Rooda

@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rooda.base.event import Event
+from rooda.world.process.capture.buffers import combined
 from rooda.world.process.capture.disk import BLOCK, NO_HOLES, BoundedTranscript, KeptBytes
-from rooda.world.process.capture.order import combined
 from rooda.world.process.events import Output, Stream, TranscriptTrimmed
 from rooda.world.process.exits import Exited
 from rooda.world.process.request import Listener, ProcessResult

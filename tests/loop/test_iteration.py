@@ -12,7 +12,7 @@ from rooda.loop.stages import hooks, verify
 from rooda.loop.stages.hooks import Moment
 from rooda.loop.state import Limits, Progress, State, Status
 from rooda.loop.stops import Stop, StopRule, stop
-from rooda.plan.settings.hook_kind import Hook, OnError
+from rooda.plan.settings.feature_kinds import Hook, OnError
 from rooda.world.agents.failure_kinds import FailureKind
 from rooda.world.process.exits import (
     Exit,

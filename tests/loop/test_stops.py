@@ -21,8 +21,8 @@ from rooda.loop.stops import (
 )
 from rooda.plan.settings.settings import SETTINGS
 from rooda.world.agents.failure_kinds import FailureKind, known_kind
-from rooda.world.tasks.markdown_tasks import tasks_in
 from rooda.world.tasks.standing import TaskLedger
+from rooda.world.tasks.task_file import tasks_in
 from support.tables import each_row
 
 GOOD = Outcome(Verdict.CONTINUE)

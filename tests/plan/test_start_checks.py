@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rooda.base.problems import Problem, Severity, errors
-from rooda.plan.preflight.verify import needed_program
+from rooda.plan.preflight.programs import needed_program
 from rooda.views.terminal.dry_run import render
 from support.config import planned
 from support.gitrepo import git

@@ -2,13 +2,14 @@
 
 import os
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from rooda.record.retention import KeptRun, RetentionLimits, prune, to_prune
+from rooda.record.retention import KeptRun, RetentionLimits, forget_gone_trees, prune, to_prune
 from rooda.record.run_folders import (
     iteration_folder,
     remove_run,
@@ -16,10 +17,65 @@ from rooda.record.run_folders import (
     run_folders,
     size_on_disk,
 )
-from rooda.world.state.folder import new_file, place_of
+from rooda.world.state.folder import make_state_folder, new_file, place_of
+from rooda.world.state.lock import Lock
 from support.record import Bench, a_run, an_iteration
-from support.states import state_of
+from support.states import remember, state_of
 from support.tables import each_row
+
+# The record of a work tree that is gone stays for 90 days.
+
+
+DAY = 24 * 3600
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    make_state_folder(state_of(folder))
+    (state_of(folder) / "rooda.db").touch()
+    remember(folder)
+    return folder
+
+
+def later(tree: Path, days: int) -> None:
+    """Make the mark of a deleted tree this many days old."""
+    then = time.time() - days * DAY
+    os.utime(state_of(tree) / "gone", (then, then))
+
+
+def test_record_of_a_tree_that_is_gone_is_deleted_after_90_days(tree: Path) -> None:
+    assert forget_gone_trees(os.environ) == []
+    tree.rmdir()
+    assert forget_gone_trees(os.environ) == []
+    later(tree, 89)
+    assert forget_gone_trees(os.environ) == []
+    later(tree, 91)
+    assert forget_gone_trees(os.environ) == [str(tree)]
+    assert not state_of(tree).exists()
+
+
+def test_tree_that_came_back_is_gone_for_no_time(tree: Path) -> None:
+    tree.rmdir()
+    forget_gone_trees(os.environ)
+    later(tree, 91)
+    tree.mkdir()
+    forget_gone_trees(os.environ)
+    tree.rmdir()
+    assert forget_gone_trees(os.environ) == []
+    assert state_of(tree).exists()
+
+
+def test_record_of_a_run_at_work_is_not_deleted(tree: Path) -> None:
+    lock = Lock(tree, state=state_of(tree))
+    tree.rmdir()
+    forget_gone_trees(os.environ)
+    later(tree, 91)
+    assert forget_gone_trees(os.environ) == []
+    lock.close()
+    assert forget_gone_trees(os.environ) == [str(tree)]
+
 
 NOW = datetime(2025, 6, 30, 12, tzinfo=UTC)
 HOUR = 3600.0

@@ -18,11 +18,11 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from rooda.record import reader as record_reader
-from rooda.record import recent_rows
+from rooda.record import store as recent_rows
 from rooda.record.database import Database, connect, limit_time
 from rooda.record.reader import RecordReader, moment
-from rooda.record.recent_rows import RecentRows
 from rooda.record.rows import IterationRow, NoRecord, RunRow, StoreError
+from rooda.record.store import RecentRows
 from rooda.record.tables import STEPS, Steps, bring_up_to_date
 from rooda.world.state.folder import make_state_folder
 from support.faults import powerless, small_disk

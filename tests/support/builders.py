@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rooda.base.event import Event
-from rooda.base.origin import BUILTIN, Origin
+from rooda.base.problems import BUILTIN, Origin
 from rooda.loop.services import Execute, Services
 from rooda.plan.command import Agent, AgentCommand
 from rooda.plan.layers import Valued

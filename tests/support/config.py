@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from rooda.base.origin import Tier
-from rooda.base.problems import Problem
+from rooda.base.problems import Problem, Tier
 from rooda.front.cli.commands.run import run
 from rooda.front.command_table import COMMANDS
 from rooda.front.flags import given_flags
@@ -20,12 +19,11 @@ from rooda.plan.layers import Layer
 from rooda.plan.locate import CONFIG_NAME
 from rooda.plan.prepare import Prepared, RunRequest, prepare
 from rooda.plan.prompts.parts import PHASES
-from rooda.plan.settings.auto_kind import AutoBoolean
-from rooda.plan.settings.hook_kind import Hook, HookList
+from rooda.plan.settings.feature_kinds import AddressList, Hook, HookList, MomentList
 from rooda.plan.settings.kinds import Boolean, Dollars, Integer, Kind, Seconds, Size
-from rooda.plan.settings.notify_kinds import AddressList, MomentList
 from rooda.plan.settings.setting import Setting
 from rooda.plan.settings.text_kinds import (
+    AutoBoolean,
     DatabaseUrl,
     DoneWhen,
     FolderText,

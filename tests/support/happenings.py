@@ -75,12 +75,12 @@ from rooda.loop.events.work import (
     VerifyEnded,
 )
 from rooda.loop.failure import FailureContext
+from rooda.loop.history import Stats
 from rooda.loop.iteration_facts import IterationFacts
 from rooda.loop.outcome import Verdict
 from rooda.loop.result import IterationResult, IterationStatus
 from rooda.loop.run_facts import RunFacts
 from rooda.loop.state import State
-from rooda.loop.stats import Stats
 from rooda.loop.wait_kinds import WaitKind
 from rooda.views.terminal.log import DEFAULT_TIMES, TIME_FORMATS, Log
 from rooda.world.agents.agent_report import Tokens, Usage

@@ -14,19 +14,24 @@ from rooda.world.testresults.runners.c_family import (
     GoogleTest,
     Meson,
 )
-from rooda.world.testresults.runners.dotnet import DotNet
 from rooda.world.testresults.runners.go import Go
 from rooda.world.testresults.runners.javascript import Ava, Jasmine, Jest, Mocha, Uvu, Vitest
 from rooda.world.testresults.runners.javascript_runtimes import Bun, Deno, Node
 from rooda.world.testresults.runners.jvm import Gradle, JUnitConsole, Maven, Scala
-from rooda.world.testresults.runners.other_languages import Dart, ExUnit, Forge
-from rooda.world.testresults.runners.php import PhpUnit
+from rooda.world.testresults.runners.other_languages import (
+    Dart,
+    DotNet,
+    ExUnit,
+    Forge,
+    PhpUnit,
+    SwiftTesting,
+    XCTest,
+)
 from rooda.world.testresults.runners.printed_reports import JsonReports, XmlReports
 from rooda.world.testresults.runners.python import PyDoctest, Pytest, Unittest
 from rooda.world.testresults.runners.ruby import Minitest, RSpec
 from rooda.world.testresults.runners.rust import Cargo, Nextest
 from rooda.world.testresults.runners.scenarios import Behave, Cucumber, Robot
-from rooda.world.testresults.runners.swift import SwiftTesting, XCTest
 from rooda.world.testresults.runners.tap import Bats, Prove, Tap
 from support.outputs import Counts
 

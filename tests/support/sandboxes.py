@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from rooda.base.event import Event
-from rooda.world.agents.containment import SandboxNeeds
+from rooda.world.agents.facts import SandboxNeeds
 from rooda.world.process.interrupts import Interrupts
 from rooda.world.process.request import ProcessRequest, ProcessResult
 from rooda.world.process.runner import Runner

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from rooda.world.state.folder import StateFolder
 from rooda.world.state.home import VARIABLE, state_home
-from rooda.world.state.record_place import RecordPlace, place_at
-from rooda.world.state.tree_identity import note_tree
+from rooda.world.state.record_place import RecordPlace, note_tree, place_at
 
 
 def own_state_home() -> dict[str, str]:

@@ -11,12 +11,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from rooda.front.web.app import Pages
-from rooda.front.web.fleets import Fleets
 from rooda.front.web.guard import Guard
-from rooda.front.web.hub import Hub
-from rooda.front.web.run_cards import RunCards
-from rooda.front.web.sources import Sources
-from rooda.front.web.threads import Threads
+from rooda.front.web.hub import Hub, Threads
+from rooda.front.web.sources import Fleets, RunCards, Sources
 from rooda.record.rows import IterationRow, RunRow
 from rooda.record.run_folders import iteration_folder
 from rooda.record.store import Store

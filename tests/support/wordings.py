@@ -42,9 +42,8 @@ from rooda.views.report.details import DetailReader
 from rooda.views.report.markdown_report import markdown
 from rooda.views.report.page import page
 from rooda.views.terminal import why
-from rooda.views.terminal.history_view import runs_text
 from rooda.views.terminal.iteration_view import iteration_text
-from rooda.views.terminal.run_view import Page, run_text
+from rooda.views.terminal.run_view import Page, run_text, runs_text
 from rooda.views.terminal.session_log import SessionLog
 from rooda.views.wording.sentences import title_of, what_failed
 from rooda.views.wording.words import AgentWords

@@ -5,30 +5,67 @@ import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import unquote
 
 from msgspec import Struct
 
+from rooda.base.controls import one_line
 from rooda.base.paths import anchored
 from rooda.base.problems import InvalidInput, Problem
-from rooda.base.secrets.sensitive import masked_url
-from rooda.fleet.addresses import local_folder, without_credentials
+from rooda.base.secrets.sensitive import HIDDEN, masked_url, without_secret_values
 from rooda.plan.resolve import Values
 from rooda.plan.settings.fleet_settings import REMOTE, URL
 from rooda.world.files.file_systems import network_file_system
 from rooda.world.files.plain_files import read_plain_file, replace_file
 from rooda.world.git.git import Git, GitError
 from rooda.world.git.work_tree import explain_refusal, has_repository
-from rooda.world.state.fleet_state import (
-    DATABASE,
+from rooda.world.state.folder import StateFolder
+from rooda.world.state.home import VARIABLE, NoStateHomeError
+from rooda.world.state.record_place import FLEET_DATABASE as DATABASE
+from rooda.world.state.record_place import (
     fleet_state,
     main_tree,
+    note_tree,
     old_database,
     take_over_database,
 )
-from rooda.world.state.folder import StateFolder
-from rooda.world.state.home import VARIABLE, NoStateHomeError
-from rooda.world.state.tree_identity import note_tree
 from rooda.world.tools import Tools
+
+# The address of a git remote: which folder it is on this machine, how messages show it.
+
+
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:(//|:)")
+_SHORT_SSH = re.compile(r"[^/]+:")  # host:path
+_FILE = "file://"
+# A token can stand in place of the user's name. With ssh the name is not a secret.
+_HTTP_USER = re.compile(r"(https?://)[^/\s]+@", re.IGNORECASE)  # an @ may be in a password
+
+
+def local_folder(url: str) -> Path | None:
+    """Return the folder of a remote on this machine; None if the remote is elsewhere."""
+    if url.startswith(_FILE):
+        return Path(unquote(url.removeprefix(_FILE)))
+    if _SCHEME.match(url) or _SHORT_SSH.match(url):
+        return None
+    return Path(url)
+
+
+def absolute_address(url: str) -> str:
+    """Return the address of a remote so that it is the same in every folder."""
+    folder = local_folder(url)
+    return url if folder is None or url.startswith(_FILE) else str(folder.absolute())
+
+
+def without_credentials(text: str) -> str:
+    """Return a message, or an address, on one line and without the credentials of addresses."""
+    hidden = _HTTP_USER.sub(rf"\g<1>{HIDDEN}@", text)
+    return one_line(without_secret_values(hidden))
+
+
+def without_user(url: str) -> str:
+    """Return the address without the user and the password of http; git asks its helper then."""
+    return _HTTP_USER.sub(r"\g<1>", url)
+
 
 TITLE = "Fleet"
 _SQLITE = "sqlite:///"

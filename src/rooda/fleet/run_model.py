@@ -1,7 +1,7 @@
 """The words of the fleet: task, batch, run, and the states of a run. Pure."""
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -130,3 +130,16 @@ class Run(RunProgress, frozen=True):
     def branch(self) -> str:
         """The branch with the work of the run."""
         return f"rooda/{self.run}"
+
+
+# What follows an iteration of a run. Pure.
+
+
+class Next(Struct, frozen=True):
+    """What the turn does next: one more iteration, wait, end, or nothing (`gone`)."""
+
+    move: Literal["again", "wait", "end", "gone"]
+    seconds: float = 0.0  # how long to wait
+    reason: str = ""
+    state: RunState = RunState.QUEUED  # for an end
+    iteration: int = 0

@@ -23,7 +23,6 @@ from rooda.front.options import (
 )
 from rooda.front.program_options import program_options
 from rooda.plan.prompts.parts import PHASES
-from rooda.plan.settings.auto_kind import SwitchedWord
 from rooda.plan.settings.kinds import Boolean, Kind, Seconds
 from rooda.plan.settings.setting import Setting
 from rooda.plan.settings.settings import (
@@ -37,7 +36,14 @@ from rooda.plan.settings.settings import (
     SHOW_AI_OUTPUT,
     VERIFY_BASELINE,
 )
-from rooda.plan.settings.text_kinds import FolderText, OneOf, PathText, TextList, TextMap
+from rooda.plan.settings.text_kinds import (
+    FolderText,
+    OneOf,
+    PathText,
+    SwitchedWord,
+    TextList,
+    TextMap,
+)
 
 PROMPT = "Prompt"  # the section of the help
 _NO_BASELINE = "--no-verify-baseline"

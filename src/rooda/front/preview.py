@@ -13,8 +13,8 @@ from rooda.base.secrets.masking import Masker
 from rooda.plan.configured_env import address_variable
 from rooda.plan.prepare import Prepared
 from rooda.plan.world import this_world
-from rooda.run.invocation import TakenUp
-from rooda.views.messages.url_check import unusable_addresses
+from rooda.run.request import TakenUp
+from rooda.views.messages.targets import unusable_addresses
 from rooda.views.terminal.dry_run import render
 
 

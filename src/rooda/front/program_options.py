@@ -13,7 +13,7 @@ import click
 from rooda.front.options import RunOption
 
 if TYPE_CHECKING:
-    from rooda.run.for_programs import ForPrograms
+    from rooda.run.request import ForPrograms
     from rooda.world.state.record_place import RecordPlace
 
 SECTION = "For programs"  # the section of the help
@@ -69,7 +69,7 @@ def record_of(parameters: Mapping[str, Any]) -> "RecordPlace | None":
     """Return the place of the record that `--record` names. Raises InvalidInput."""
     # Imported here: help and completion need none of it.
     from rooda.plan.world import this_world
-    from rooda.run.for_programs import record_apart
+    from rooda.run.request import record_apart
 
     folder = parameters.get("record")
     return None if folder is None else record_apart(Path(folder), this_world())
@@ -112,7 +112,7 @@ def hold_lifeline(parameters: Mapping[str, Any]) -> None:
 
 def for_programs(parameters: Mapping[str, Any]) -> "ForPrograms":
     """Return what the program that started rooda asks for."""
-    from rooda.run.for_programs import ForPrograms
+    from rooda.run.request import ForPrograms
 
     pause = parameters["pause_after"]
     return ForPrograms(

@@ -25,8 +25,8 @@ from rooda.record.given_flags import NO_FLAGS, GivenFlags, missing_now
 from rooda.record.reader import RecordReader
 from rooda.record.rows import NothingRecorded, RunRow
 from rooda.record.run_names import from_end
-from rooda.run.invocation import Invocation, TakenUp
 from rooda.run.outcome import write_not_started, write_outcome
+from rooda.run.request import Invocation, TakenUp
 from rooda.run.resume import TITLE, new_run, nothing_to_resume, readable
 from rooda.run.start import report, start_run
 from rooda.world.process.interrupts import Interrupts

@@ -25,8 +25,8 @@ from rooda.world.git.snapshots.tree_changes import Changes, TreeScan
 from rooda.world.process.request import ProcessResult
 from rooda.world.state.folder import place_of
 from rooda.world.state.user_notes import UserNote
-from rooda.world.tasks.markdown_tasks import Task
 from rooda.world.tasks.standing import TaskLedger, TaskStanding
+from rooda.world.tasks.task_file import Task
 from rooda.world.testresults.census import TestCensus
 from rooda.world.testresults.results import TestResults
 

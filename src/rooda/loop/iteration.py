@@ -22,23 +22,26 @@ from rooda.loop.iteration_facts import IterationFacts, Segment, SegmentKind
 from rooda.loop.note_delivery import prompt_with_notes
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.progress import without_signals
-from rooda.loop.publish import command as publish_command
-from rooda.loop.publish.commit_and_push import Publisher
+from rooda.loop.publish import publisher as publish_command
 from rooda.loop.publish.commit_message import commit_message
+from rooda.loop.publish.publisher import Publisher
 from rooda.loop.result import Iteration, IterationStatus
 from rooda.loop.services import Services
 from rooda.loop.stages import hooks, protect
 from rooda.loop.stages.agent import run_agent
 from rooda.loop.stages.changes import find_changes
-from rooda.loop.stages.clean_check import run_clean_check
-from rooda.loop.stages.confirmation import confirm_success
-from rooda.loop.stages.done import check_done, refuse_success
+from rooda.loop.stages.checks import run_clean_check, run_verify
+from rooda.loop.stages.done import (
+    check_done,
+    confirm_success,
+    note_tasks,
+    read_tasks,
+    refuse_success,
+)
 from rooda.loop.stages.hooks import Moment
 from rooda.loop.stages.promises import Promises
 from rooda.loop.stages.signals import read_signals
-from rooda.loop.stages.tasks import note_tasks, read_tasks
 from rooda.loop.stages.tree_check import check_tree
-from rooda.loop.stages.verify_stage import run_verify
 from rooda.loop.state import State, limits_of
 from rooda.loop.stops import MOST_REFUSALS
 from rooda.loop.waiting import note_user_changes, without_agent

@@ -13,15 +13,14 @@ from rooda.loop.events.run import RunEnded, RunStarted, StopRequested, TasksLeft
 from rooda.loop.iteration import run_iteration
 from rooda.loop.next_steps import commands_at_end, resuming
 from rooda.loop.outcome import Verdict
-from rooda.loop.publish.earlier_work import whose_work
+from rooda.loop.publish.publisher import whose_work
 from rooda.loop.run_facts import RunFacts
 from rooda.loop.services import Services
 from rooda.loop.stages import hooks
-from rooda.loop.stages.baseline import Baseline, run_baseline
 from rooda.loop.stages.changes import report_tree
-from rooda.loop.stages.done import done_before
+from rooda.loop.stages.checks import Baseline, run_baseline
+from rooda.loop.stages.done import done_before, standing_of
 from rooda.loop.stages.hooks import HookPayload, Moment
-from rooda.loop.stages.tasks import standing_of
 from rooda.loop.stages.tree_check import look, report_hard_links
 from rooda.loop.state import Limits, State, Status, limits_of
 from rooda.loop.stops import ExitCodes, Stop, StopRule, exit_code, stop

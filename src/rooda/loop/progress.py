@@ -58,7 +58,7 @@ def read_tests(
     """The tests in report files written since a moment, else in what programs printed."""
     # The parsers are imported only where there is something to parse: they are large.
     if reports:
-        from rooda.world.testresults.report_files import read_reports  # noqa: PLC0415
+        from rooda.world.testresults.junit_xml import read_reports  # noqa: PLC0415
 
         found = read_reports(reports, folder, since)
         if found is not None:
@@ -75,7 +75,7 @@ def count_tests(
 ) -> TestCensus | None:
     """The tests of a check: from reports written since its start, else from what it printed."""
     if reports:
-        from rooda.world.testresults.report_files import count_reports  # noqa: PLC0415
+        from rooda.world.testresults.junit_xml import count_reports  # noqa: PLC0415
 
         found = count_reports(reports, folder, since)
         if found is not None:

@@ -18,9 +18,9 @@ from rooda.loop.next_steps import RunCommands
 from rooda.loop.note_delivery import NoteBox
 from rooda.loop.tracker import FileChangeTracker
 from rooda.world.files.protected_files import ProtectedFiles
+from rooda.world.git.noted_files import UserFiles
 from rooda.world.git.pin import Pin
 from rooda.world.git.snapshots.tree_changes import Halt
-from rooda.world.git.user_changes import UserFiles
 from rooda.world.process import events as process
 from rooda.world.process.interrupts import Interrupts
 from rooda.world.process.request import Listener, ProcessRequest, ProcessResult

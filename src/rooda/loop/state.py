@@ -9,9 +9,9 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import asdict, replace
 
 from rooda.base.colors import Color
-from rooda.base.origin import BUILTIN
+from rooda.base.problems import BUILTIN
+from rooda.loop.history import Stats
 from rooda.loop.outcome import Outcome, Verdict
-from rooda.loop.stats import Stats
 from rooda.loop.waits import FAST, Patience, UsageLimit
 from rooda.plan.plan import CurrentTask, Plan
 from rooda.plan.settings.settings import (
@@ -33,7 +33,7 @@ from rooda.plan.settings.settings import (
 from rooda.plan.settings.text_kinds import BY_TASKS
 from rooda.world.agents.agent_report import Usage
 from rooda.world.agents.failure_kinds import FailureKind, Reaction
-from rooda.world.files.free_space import DiskShortage
+from rooda.world.files.file_systems import DiskShortage
 from rooda.world.tasks.standing import TaskLedger, TaskStanding
 from rooda.world.testresults.census import TestCensus
 from rooda.world.testresults.results import TestResults

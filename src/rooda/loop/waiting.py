@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rooda.loop.events.agent import StillWaiting, WaitEnded, WaitStarted
 from rooda.loop.events.work import UserFilesChanged
 from rooda.loop.outcome import Outcome, Verdict
-from rooda.loop.publish.push_check import MOST_NAMED
+from rooda.loop.publish.refusals import MOST_NAMED
 from rooda.loop.services import Services
 from rooda.loop.stages import hooks
 from rooda.loop.stages.hooks import HookPayload, Moment
@@ -19,7 +19,7 @@ from rooda.loop.wait_kinds import Due, Waited, WaitKind
 from rooda.loop.waits import Patience, limited
 from rooda.plan.command import Agent
 from rooda.plan.plan import Plan
-from rooda.world.files.free_space import DiskShortage
+from rooda.world.files.file_systems import DiskShortage
 from rooda.world.process.events import Tick
 
 _LOOK = 1.0  # seconds between two looks at the clock: the machine may have slept

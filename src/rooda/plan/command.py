@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from rooda.base.lookup import did_you_mean
-from rooda.base.origin import BUILTIN, Origin
 from rooda.base.paths import with_home
-from rooda.base.problems import Problem, Severity
+from rooda.base.problems import BUILTIN, Origin, Problem, Severity
 from rooda.base.secrets.sensitive import without_secret_values
 from rooda.plan.layers import Alias, ConfigLevel, Layers, Scope, Valued
 from rooda.plan.settings.setting import Setting

@@ -7,14 +7,13 @@ from typing import Any
 from msgspec import Struct
 
 from rooda.base.lookup import did_you_mean, near_miss
-from rooda.base.origin import Origin, Tier
 from rooda.base.paths import anchored
-from rooda.base.problems import Problem
+from rooda.base.problems import Origin, Problem, Tier
 from rooda.plan.document import Entry, Mapping, Node, Scalar, Sequence, as_written, parse, plain
 from rooda.plan.layers import Alias, Layer, PhaseValue, ProcedureLayer, Valued
 from rooda.plan.prompts import builtin
 from rooda.plan.prompts.parts import PHASES, BuiltinPart, FilePart, Part, Source, TextPart
-from rooda.plan.settings.hook_kind import HOOK_FIELDS, Hook, HookList, hook_of
+from rooda.plan.settings.feature_kinds import HOOK_FIELDS, Hook, HookList, hook_of
 from rooda.plan.settings.kinds import WrongValue, brief
 from rooda.plan.settings.setting import Setting
 from rooda.plan.settings.settings import (

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rooda.base.origin import Tier
-from rooda.base.problems import Problem, Severity, in_order
+from rooda.base.problems import Problem, Severity, Tier, in_order
 from rooda.plan.command import (
     AgentChoice,
     AgentCommand,
@@ -17,9 +16,13 @@ from rooda.plan.command import (
 )
 from rooda.plan.layers import FILE_RUN, Layers
 from rooda.plan.locate import read_layers
-from rooda.plan.preflight import checks as look
-from rooda.plan.preflight.messages import check_notify
-from rooda.plan.preflight.validate import check_procedures, check_zero_counts, unknown_procedure
+from rooda.plan.preflight import programs as look
+from rooda.plan.preflight.validate import (
+    check_notify,
+    check_procedures,
+    check_zero_counts,
+    unknown_procedure,
+)
 from rooda.plan.repository_values import explain
 from rooda.plan.resolve import Values, resolve
 from rooda.plan.settings.flag_names import IN_FILES

@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rooda.base.origin import Origin, Tier
-from rooda.base.problems import Problem, Severity
+from rooda.base.problems import Origin, Problem, Severity, Tier
 from rooda.plan.prompts.parts import PHASES, Part
 from rooda.plan.settings.settings import PRESET
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from rooda.base.lookup import LazyMapping
-from rooda.base.origin import BUILTIN, Tier
 from rooda.base.paths import anchored, shown_from
-from rooda.base.problems import Problem, Severity
+from rooda.base.problems import BUILTIN, Problem, Severity, Tier
 from rooda.plan import overrides
 from rooda.plan.layers import Alias, Layer, Layers, Valued
 from rooda.plan.settings.settings import (

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rooda.base.lookup import near_miss
-from rooda.base.origin import Origin, Tier
-from rooda.base.problems import Problem
+from rooda.base.problems import Origin, Problem, Tier
 from rooda.plan.layers import Layer, Valued
 from rooda.plan.settings.kinds import WrongValue
 from rooda.plan.settings.setting import Setting, variable_prefix

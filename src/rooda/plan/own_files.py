@@ -17,7 +17,7 @@ from rooda.plan.settings.settings import (
     WORKING_DIR,
 )
 from rooda.world.git.work_tree import work_tree
-from rooda.world.state.old_record import OLD_FOLDER
+from rooda.world.state.home import OLD_FOLDER
 
 _OUTPUT_STREAMS = (1, 2)
 

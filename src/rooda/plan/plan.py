@@ -31,7 +31,7 @@ from rooda.plan.settings.settings import (
 )
 from rooda.plan.settings.text_kinds import BY_SIGNAL
 from rooda.world.agents.facts import passed_on
-from rooda.world.files.free_space import DiskShortage, disk_places, find_shortage
+from rooda.world.files.file_systems import DiskShortage, disk_places, find_shortage
 from rooda.world.files.sight import Sight
 from rooda.world.state.folder import StateFolder
 from rooda.world.state.record_place import RecordPlace

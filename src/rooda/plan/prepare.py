@@ -22,8 +22,8 @@ from rooda.plan.command import (
 from rooda.plan.layers import FILE_RUN, Layer, Layers, PhaseValue
 from rooda.plan.locate import read_layers
 from rooda.plan.plan import CurrentTask, FixedTask, Plan, PromptTemplate, TaskSource
-from rooda.plan.preflight.branch import check_changes
-from rooda.plan.preflight.checks import (
+from rooda.plan.preflight.git import check_changes, check_git, check_publishing
+from rooda.plan.preflight.programs import (
     Check,
     check_contexts,
     check_disk,
@@ -31,11 +31,9 @@ from rooda.plan.preflight.checks import (
     check_part,
     check_places,
     check_program,
+    check_programs,
     unused_parameters,
 )
-from rooda.plan.preflight.git import check_git
-from rooda.plan.preflight.messages import check_notify
-from rooda.plan.preflight.publish import check_publishing
 from rooda.plan.preflight.sandbox import (
     check_paths,
     find_sandbox,
@@ -43,8 +41,9 @@ from rooda.plan.preflight.sandbox import (
     variables_of_file,
 )
 from rooda.plan.preflight.state import check_state, record_place, warn_of_passing
-from rooda.plan.preflight.tasks import check_tasks, find_task_file
+from rooda.plan.preflight.tasks import check_tasks, find_task_file, warn_of_no_work
 from rooda.plan.preflight.validate import (
+    check_notify,
     check_procedures,
     check_signal_words,
     check_zero_counts,
@@ -53,8 +52,6 @@ from rooda.plan.preflight.validate import (
     warn_of_agents,
     warn_of_iterations,
 )
-from rooda.plan.preflight.verify import check_programs
-from rooda.plan.preflight.work import warn_of_no_work
 from rooda.plan.prompting import choose_contexts, choose_file, choose_phases
 from rooda.plan.prompts.compose import promise_tag
 from rooda.plan.prompts.parts import PHASES, Context, PromptError
@@ -74,7 +71,7 @@ from rooda.plan.settings.settings import (
 )
 from rooda.plan.settings.text_kinds import BY_TASKS
 from rooda.plan.world import World, with_changes
-from rooda.world.files.free_space import disk_places
+from rooda.world.files.file_systems import disk_places
 from rooda.world.state.record_place import RecordPlace
 from rooda.world.tools import Tools
 

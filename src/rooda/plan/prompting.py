@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rooda.base.origin import Origin, Tier
 from rooda.base.paths import anchored, is_folder
-from rooda.base.problems import Problem, Severity
+from rooda.base.problems import Origin, Problem, Severity, Tier
 from rooda.plan.layers import Layers, PhaseValue
 from rooda.plan.prompts import builtin
 from rooda.plan.prompts.parts import (

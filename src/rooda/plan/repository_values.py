@@ -12,8 +12,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rooda.base.origin import Tier
-from rooda.base.problems import Problem, Severity
+from rooda.base.problems import Problem, Severity, Tier
 from rooda.plan.layers import ConfigLevel, Valued
 from rooda.plan.settings.setting import Setting
 from rooda.plan.settings.settings import (

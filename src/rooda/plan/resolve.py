@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rooda.base.origin import BUILTIN, Origin
+from rooda.base.problems import BUILTIN, Origin
 from rooda.plan.layers import ConfigLevel, Layers, Scope, Valued
 from rooda.plan.repository_values import Refusal, admit
 from rooda.plan.settings.setting import Setting

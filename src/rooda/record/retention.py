@@ -2,7 +2,9 @@
 
 import contextlib
 import math
-from collections.abc import Callable, Sequence
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -11,6 +13,34 @@ from rooda.loop.state import Status
 from rooda.record.rows import RUNNING, RunRow, moment_of
 from rooda.record.run_folders import remove_run, run_folders, size_on_disk
 from rooda.record.store import Store
+from rooda.world.state.lock import is_locked
+from rooda.world.state.record_place import known_places
+
+# Delete the records of work trees that have been gone for a long time.
+
+
+KEPT_DAYS = 90
+_MARK = "gone"  # an empty file: its time is when a run first saw that the work tree is gone
+_DAY = 24 * 3600
+
+
+def forget_gone_trees(environ: Mapping[str, str]) -> list[str]:
+    """Delete each record whose work tree has been gone for 90 days; return their paths."""
+    deleted = []
+    for place in known_places(environ):
+        mark = place.state / _MARK
+        with contextlib.suppress(OSError):
+            if place.tree.exists():
+                mark.unlink(missing_ok=True)
+            elif not mark.exists():
+                mark.touch(mode=0o600)
+            elif time.time() - mark.stat().st_mtime > KEPT_DAYS * _DAY and not is_locked(
+                place.state
+            ):
+                shutil.rmtree(place.state)
+                deleted.append(str(place.tree))
+    return deleted
+
 
 _UNKNOWN = datetime.min.replace(tzinfo=UTC)  # a run without a time is deleted first
 

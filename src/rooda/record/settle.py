@@ -13,17 +13,21 @@ from pathlib import Path
 
 from rooda.record.database import NAME, PATIENCE, Database
 from rooda.record.reader import opened
-from rooda.record.repair import copy_rows
 from rooda.record.rows import StoreError
+from rooda.record.store import copy_rows
 from rooda.record.tables import STEPS, NewerSchema
 from rooda.world.files.beneath import Beneath
-from rooda.world.state.fleet_state import is_fleet_in
 from rooda.world.state.folder import StateFolder, make_folders, make_state_folder, new_file
-from rooda.world.state.home import NoStateHomeError, state_folder_at, state_home
+from rooda.world.state.home import (
+    OLD_FOLDER,
+    NoStateHomeError,
+    has_old_record,
+    is_known_tree,
+    state_folder_at,
+    state_home,
+)
 from rooda.world.state.lock import is_locked
-from rooda.world.state.old_record import OLD_FOLDER, has_old_record, is_known_tree
-from rooda.world.state.record_place import RecordPlace, find_place, place_at
-from rooda.world.state.tree_identity import note_tree
+from rooda.world.state.record_place import RecordPlace, find_place, is_fleet_in, note_tree, place_at
 from rooda.world.state.user_notes import notes_folder, waiting_notes, write_note
 
 _RUNS = "runs"

@@ -1,12 +1,25 @@
 """Write the record: each row is on the disk before the run continues, and no error ends a run."""
 
+import contextlib
 import os
+import re
+import shutil
 import sqlite3
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Final
 
-from rooda.record import repair
-from rooda.record.database import NAME, Database, is_broken, is_passing
-from rooda.record.recent_rows import RecentRows
+from rooda.record.database import (
+    BESIDE,
+    NAME,
+    SMALL_PAGES,
+    Database,
+    beside,
+    connect,
+    is_broken,
+    is_passing,
+    make_private,
+)
 from rooda.record.rows import (
     INTERRUPTED,
     RUNNING,
@@ -14,19 +27,177 @@ from rooda.record.rows import (
     IterationRow,
     RunRow,
     StoreError,
+    Value,
+    iteration_row,
+    iteration_values,
     run_row,
+    run_values,
     stored,
 )
 from rooda.record.tables import (
+    SAVE_ITERATION,
+    SAVE_RUN,
+    SELECT_ITERATIONS,
     SELECT_RUN_COLUMNS,
     SELECT_RUNS,
     STEPS,
     Broken,
     NewerSchema,
     Steps,
+    bring_up_to_date,
     last_known,
 )
+from rooda.world.files.plain_files import sync_folder
 from rooda.world.state.folder import StateFolder, make_state_folder
+
+# The rows of the current run in memory: those not written yet, and those an agent may delete.
+
+
+MOST_ITERATIONS = 200
+MOST_CHARACTERS = 32 * 1024 * 1024
+
+_Key = tuple[Value, ...]  # a run; or a run, a number and an attempt
+
+
+class RecentRows:
+    """The newest rows, within bounds: the oldest iterations make room, never the last one."""
+
+    def __init__(self) -> None:
+        self._runs: dict[_Key, tuple[Value, ...]] = {}
+        self._iterations: dict[_Key, tuple[Value, ...]] = {}
+        self._unsaved: dict[_Key, None] = {}  # in the order of arrival
+        self._characters = 0
+
+    def note(self, run: RunRow | None, iteration: IterationRow | None) -> None:
+        """Keep these rows; each replaces its earlier version."""
+        if run is not None:
+            values = run_values(run)
+            self._runs[values[:1]] = values
+            self._unsaved[values[:1]] = None
+        if iteration is not None:
+            values = iteration_values(iteration)
+            self._drop(values[:3])
+            self._iterations[values[:3]] = values
+            self._unsaved[values[:3]] = None
+            self._characters += _length(values)
+            self._make_room()
+
+    def _make_room(self) -> None:
+        while len(self._iterations) > 1 and (
+            len(self._iterations) > MOST_ITERATIONS or self._characters > MOST_CHARACTERS
+        ):
+            self._drop(next(iter(self._iterations)))
+
+    def _drop(self, key: _Key) -> None:
+        if values := self._iterations.pop(key, None):
+            self._characters -= _length(values)
+            self._unsaved.pop(key, None)
+
+    def has(self, run: str) -> bool:
+        """Whether this is the current run."""
+        return (stored(run),) in self._runs
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        """Write every row that is not saved yet."""
+        for key in self._unsaved:
+            if key in self._runs:
+                connection.execute(SAVE_RUN, self._runs[key])
+            else:
+                connection.execute(SAVE_ITERATION, self._iterations[key])
+
+    def settle(self) -> None:
+        """Mark every row as saved."""
+        self._unsaved.clear()
+
+    def unsettle(self) -> None:
+        """Mark every row as not saved."""
+        self._unsaved = dict.fromkeys((*self._runs, *self._iterations))
+
+
+def _length(values: tuple[Value, ...]) -> int:
+    return len(str(values[-1]))
+
+
+# Replace a database that somebody deleted, replaced or damaged.
+
+
+_DRAFT: Final = f"{NAME}.new"
+_MOST_ASIDE = 3
+_ASIDE = re.compile(rf"{re.escape(NAME)}\.broken-([0-9]{{1,9}})(?:-[a-z]+)?")
+
+
+def replace(path: Path, steps: Steps, fill: Callable[[sqlite3.Connection], None]) -> str | None:
+    """Replace the database by a new one; return the new name of the old one.
+
+    The old one stays until the new one is complete. Raises sqlite3.Error, OSError.
+    """
+    draft = path.with_name(_DRAFT)
+    for file in (draft, *(beside(draft, suffix) for suffix in BESIDE)):
+        _remove(file)
+    try:
+        _build(draft, steps, fill)
+        aside = put_aside(path)
+        draft.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            _remove(draft)
+        raise
+    sync_folder(path.parent)
+    return aside
+
+
+def _build(path: Path, steps: Steps, fill: Callable[[sqlite3.Connection], None]) -> None:
+    make_private(path)
+    connection = connect(path, "mode=rw")
+    try:
+        connection.execute(SMALL_PAGES)
+        connection.execute("PRAGMA journal_mode = MEMORY")  # a crash leaves a draft
+        connection.execute("PRAGMA synchronous = FULL")
+        bring_up_to_date(connection, path.name, steps)
+        connection.execute("BEGIN")
+        fill(connection)
+        connection.execute("COMMIT")
+    finally:
+        connection.close()
+
+
+def copy_rows(old: sqlite3.Connection, new: sqlite3.Connection) -> None:
+    """Copy every row that can still be read; a deleted file can, as long as it is open."""
+
+    def readable(select: str) -> Iterator[tuple[object, ...]]:
+        with contextlib.suppress(sqlite3.Error):
+            yield from old.execute(f"{select} ORDER BY rowid")
+
+    new.executemany(SAVE_RUN, (row for row in readable(SELECT_RUNS) if run_row(row)))
+    iterations = (row for row in readable(SELECT_ITERATIONS) if iteration_row(row))
+    new.executemany(SAVE_ITERATION, iterations)
+
+
+def put_aside(path: Path) -> str | None:
+    """Rename what is there, so that the user can examine it; only the last few are kept.
+
+    The database goes last: while it is there, SQLite uses no `-wal` for another database.
+    """
+    there = [suffix for suffix in (*BESIDE, "") if os.path.lexists(beside(path, suffix))]
+    if not there:
+        return None
+    matches = [_ASIDE.fullmatch(file.name) for file in path.parent.iterdir()]
+    numbers = sorted({int(match[1]) for match in matches if match})
+    aside = path.with_name(f"{NAME}.broken-{(numbers or [0])[-1] + 1}")
+    for suffix in there:
+        beside(path, suffix).rename(beside(aside, suffix))
+    for number in numbers[: 1 - _MOST_ASIDE]:
+        for suffix in ("", *BESIDE):
+            _remove(path.with_name(f"{NAME}.broken-{number}{suffix}"))
+    return aside.name
+
+
+def _remove(path: Path) -> None:
+    """Delete a file, a folder or a link; the target of a link stays."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 class Store:
@@ -75,7 +246,7 @@ class Store:
         except sqlite3.DatabaseError as error:
             if not is_broken(error):
                 raise
-            aside = repair.put_aside(path)
+            aside = put_aside(path)
             database = Database(path, self._steps)
             self._tell("broken", f"`{self._path}` was broken ({error}): put aside as `{aside}`")
             return database
@@ -168,13 +339,13 @@ class Store:
         """Replace the database: the readable rows of the old one, and those of the current run."""
 
         def fill(connection: sqlite3.Connection) -> None:
-            repair.copy_rows(old.connection, connection)
+            copy_rows(old.connection, connection)
             self._memory.unsettle()
             self._memory.write(connection)
 
         make_state_folder(self.state)
         path = self._path
-        aside = repair.replace(path, self._steps, fill)
+        aside = replace(path, self._steps, fill)
         what = str(error) if isinstance(error, Broken) else f"was damaged ({error})"
         place = f", and put aside as `{aside}`" if aside else ""
         message = f"`{self._path}` {what} during the run{place}: rooda wrote it again"

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from rooda.world.files.plain_files import open_plain_file, read_plain_file
-from rooda.world.process.capture.order import StreamOrder
+from rooda.world.process.capture.buffers import StreamOrder
 from rooda.world.state.folder import ORDER, STDERR, STDOUT
 
 _CHUNK = 1024 * 1024

@@ -41,29 +41,29 @@ from rooda.plan.settings.settings import (
     SHOW_AI_OUTPUT,
 )
 from rooda.plan.world import this_world
-from rooda.run.for_programs import ForPrograms
-from rooda.run.invocation import Invocation, readable_again
 from rooda.run.lock import RunLock, hold_run_lock
 from rooda.run.outcome import OutcomeKeeper, RunOutcome
+from rooda.run.request import ForPrograms, Invocation, readable_again
 from rooda.run.resume import resume
-from rooda.run.services.branch import switch_branch
 from rooda.run.services.keep_awake import keep_awake
 from rooda.run.services.messages import notifying
-from rooda.run.services.protection import protected_files
 from rooda.run.services.recording import AskedFor, Recording
 from rooda.run.services.sandbox import check_tree_of, open_sandbox, take_over_left
-from rooda.run.services.user_files import noted_for_resume, user_files
+from rooda.run.services.work_tree import (
+    noted_for_resume,
+    protected_files,
+    switch_branch,
+    user_files,
+)
 from rooda.views.terminal import live_line, log
 from rooda.views.terminal.live_line import LiveLine
-from rooda.views.terminal.log import Log, LogFile
-from rooda.views.terminal.masked_events import EventMasker
-from rooda.views.terminal.program_output import AgentOutput, Separators
-from rooda.views.terminal.terminal import Sink, Terminal
+from rooda.views.terminal.log import EventMasker, Log, LogFile
+from rooda.views.terminal.terminal import AgentOutput, Separators, Sink, Terminal
 from rooda.world.git.pin import Pin
 from rooda.world.process.interrupts import Interrupts
 from rooda.world.process.libc import return_large_blocks_to_system
 from rooda.world.state.folder import make_state_folder
-from rooda.world.state.tree_identity import note_tree
+from rooda.world.state.record_place import note_tree
 
 _COLLECT_AFTER = 700  # new objects between two searches for garbage, as is usual
 

@@ -1,17 +1,19 @@
 """All runs of this machine: of every work tree that has a record."""
 
+import contextlib
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 
 from rooda.base.secrets.masking import Masker
 from rooda.plan.world import World
 from rooda.record.given_variables import given_variables
 from rooda.record.reader import RecordReader
-from rooda.record.rows import RUNNING, NoRecord, RunRow, StoreError, moment_of
+from rooda.record.rows import RUNNING, IterationRow, NoRecord, RunRow, StoreError, moment_of
 from rooda.world.state.home import key_of
+from rooda.world.state.lock_note import LockNote
 from rooda.world.state.record_place import RecordPlace, known_places
 
 MOST_RUNS = 200
@@ -81,3 +83,17 @@ def _order(one: TreeRun) -> tuple[bool, float]:
     except (ValueError, OverflowError, OSError):  # an agent has changed the record
         began = 0.0
     return one.row.status == RUNNING, began
+
+
+# The types of a record, made ready for reading in several threads.
+
+
+def prepare_types() -> None:
+    """Let msgspec examine the types of a record; a view calls it before it starts its threads.
+
+    msgspec examines a type when it first reads a value of it. If two threads do that at the same
+    moment, the process crashes (seen with 0.22).
+    """
+    for kind in (RunRow, IterationRow, LockNote):
+        with contextlib.suppress(ValidationError):
+            convert({}, kind)

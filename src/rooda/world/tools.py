@@ -8,6 +8,7 @@ time limit: a signal to rooda stops it, and it does not outlive rooda.
 
 import contextlib
 import os
+import re
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,9 +20,9 @@ from msgspec.structs import replace
 
 from rooda.base.controls import clean
 from rooda.base.event import Event
+from rooda.world.files.plain_files import read_plain_file
 from rooda.world.git.work_tree import work_tree
-from rooda.world.process.capture.buffers import Captured
-from rooda.world.process.capture.order import StreamOrder, combined
+from rooda.world.process.capture.buffers import Captured, StreamOrder, combined
 from rooda.world.process.clocks import Clock, Since
 from rooda.world.process.events import NamedProcess, Output
 from rooda.world.process.exits import (
@@ -37,6 +38,31 @@ from rooda.world.process.exits import (
 from rooda.world.process.interrupts import Interrupts
 from rooda.world.process.request import Listener, ProcessRequest, ProcessResult, Wrapped
 from rooda.world.process.runner import Runner
+
+# The interpreter of a script, from its first line.
+
+
+_FIRST_LINE = 512  # bytes of a script
+_SHEBANG = re.compile(rb"#![ \t]*(\S+)[ \t]*([^\r\n]*)")
+
+
+def interpreter_of(path: Path) -> str | None:
+    """Return the program that runs a script: `node` for `#!/usr/bin/env -S node --flag`.
+
+    None for other programs, and if the file can't be read: it may be executable all the same.
+    """
+    try:
+        found = _SHEBANG.match(read_plain_file(path, _FIRST_LINE, follow=True))
+    except (OSError, RuntimeError):
+        return None
+    if found is None:
+        return None
+    program = os.fsdecode(found[1])
+    if Path(program).name != "env":
+        return program
+    arguments = os.fsdecode(found[2]).split()
+    return next((one for one in arguments if not one.startswith("-") and "=" not in one), program)
+
 
 OUTPUT_LIMIT = 4 * 1024 * 1024
 # For each closing command after the end of the run (`max_duration`).

@@ -8,10 +8,15 @@ import pytest
 from msgspec.structs import replace
 
 from rooda.base.widths import width
-from rooda.fleet.display.fleet_progress import Display, happenings, panel
-from rooda.fleet.display.follow import Viewer, follow_runs
+from rooda.fleet.display.fleet_progress import (
+    Display,
+    Viewer,
+    follow_runs,
+    going_on,
+    happenings,
+    panel,
+)
 from rooda.fleet.display.run_words import headline_of, time_of
-from rooda.fleet.display.settled import going_on
 from rooda.fleet.run_model import FleetTask, Order, Run, RunState
 from rooda.run.outcome import LastAttempt
 from rooda.views.terminal.terminal import Sink, Terminal

@@ -21,8 +21,7 @@ from rooda.fleet.remote.fence import (
 from rooda.fleet.remote.mirror import BranchMoved
 from rooda.fleet.remote.patience import until_reached
 from rooda.fleet.remote.probe import probe
-from rooda.fleet.remote.record_commits import RecordKind
-from rooda.fleet.remote.run_record import Move, Record
+from rooda.fleet.remote.record_commits import Move, Record, RecordKind
 from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import RunState
 from rooda.world.tools import Tools

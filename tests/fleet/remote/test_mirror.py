@@ -10,8 +10,7 @@ from rooda.fleet.remote import fence as fence_module
 from rooda.fleet.remote.fence import Refused, Remote
 from rooda.fleet.remote.mirror import MIRRORED, BranchMoved, unmirrored
 from rooda.fleet.remote.own_fence import make_fence
-from rooda.fleet.remote.record_commits import RecordKind
-from rooda.fleet.remote.run_record import Record
+from rooda.fleet.remote.record_commits import Record, RecordKind
 from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import BRANCHES, RECORDS
 from rooda.world.tools import Tools

@@ -7,8 +7,7 @@ import pytest
 from rooda.fleet.remote import own_fence
 from rooda.fleet.remote.fence import scratch_remote
 from rooda.fleet.remote.own_fence import free_objects, make_fence, pack_loose_objects
-from rooda.fleet.remote.record_commits import RecordKind
-from rooda.fleet.remote.run_record import Record
+from rooda.fleet.remote.record_commits import Record, RecordKind
 from rooda.fleet.run_model import BRANCHES, RECORDS
 from rooda.world.tools import Tools
 from support.fleetwork import TASK, fingerprint, remote_of, user_repository

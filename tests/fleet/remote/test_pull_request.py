@@ -17,7 +17,7 @@ from rooda.fleet.remote.pull_request import (
     open_pull_request,
 )
 from rooda.fleet.run_model import FleetTask
-from rooda.fleet.tasks.task_names import run_name
+from rooda.fleet.tasks.task_checks import run_name
 from rooda.world.tools import Tools
 from support.fleetwork import changes_since, fingerprint, user_repository
 from support.gitrepo import Repo

@@ -11,9 +11,8 @@ import pytest
 
 from rooda.fleet.remote.fence import Refused, scratch_remote
 from rooda.fleet.remote.own_fence import make_fence
-from rooda.fleet.remote.record_commits import RecordKind
+from rooda.fleet.remote.record_commits import Record, RecordKind
 from rooda.fleet.remote.replay import Conflict
-from rooda.fleet.remote.run_record import Record
 from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.slot.publishing import Publication, PublishedConflict, publish_work
 from rooda.fleet.slot.slot import Slot, SlotChanged, SlotGone, project_folder, slots_root

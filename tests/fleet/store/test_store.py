@@ -3,8 +3,8 @@ from collections.abc import Iterator
 import pytest
 
 from rooda.fleet.run_model import Batch, FleetTask, Order, Run, RunProgress, RunState
-from rooda.fleet.store.run_rows import KnownRun
 from rooda.fleet.store.store import Dismissed, FleetStore, NameTaken
+from rooda.fleet.store.tables import KnownRun
 from rooda.fleet.store.workers import DEAD, WorkerRow
 
 BATCH = Batch("b1", "c0ffee", flags=("--ai-cmd", "agent"), max_cost=5.0)

@@ -8,7 +8,7 @@ import pytest
 from rooda.base.problems import InvalidInput
 from rooda.fleet.run_model import FleetTask
 from rooda.fleet.tasks.read_tasks import By, Wanted, read_tasks
-from rooda.fleet.tasks.task_names import is_run_name, run_name
+from rooda.fleet.tasks.task_checks import is_run_name, run_name
 
 TASKS = """\
 # Tonight

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from rooda.fleet.run_model import FleetTask, Run, RunState
+from rooda.fleet.run_model import FleetTask, Next, Run, RunState
 from rooda.fleet.slot.slot import Slot
 from rooda.fleet.worker.control import Control
-from rooda.fleet.worker.next_move import Next
 from rooda.fleet.worker.slot_plan import SlotPlan
 from rooda.fleet.worker.slot_work import SlotWork
 from support.fleet import Fleet

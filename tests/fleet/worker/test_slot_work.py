@@ -12,16 +12,13 @@ from msgspec import json
 from msgspec.structs import replace
 
 from rooda.fleet.crash_points import DONE, FAULTS
-from rooda.fleet.remote.published_result import PublishedResult
 from rooda.fleet.remote.pull_request import PullRequest
-from rooda.fleet.remote.record_commits import RecordKind
-from rooda.fleet.remote.run_record import Record
+from rooda.fleet.remote.record_commits import PublishedResult, Record, RecordKind
 from rooda.fleet.remote.server import Unreachable
-from rooda.fleet.run_model import Finish, FleetTask, RunState
+from rooda.fleet.run_model import Finish, FleetTask, Next, RunState
 from rooda.fleet.slot.slot import SlotChanged, slots_root
 from rooda.fleet.worker import slot_work
 from rooda.fleet.worker.control import Control
-from rooda.fleet.worker.next_move import Next
 from rooda.fleet.worker.slot_plan import REPLACE, SlotPlan
 from rooda.fleet.worker.slot_work import SlotWork
 from rooda.record.transfer import TransferError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.base.origin import BUILTIN
+from rooda.base.problems import BUILTIN
 from rooda.front.doctor.agent_checks import AgentExamination, check_command_line
 from rooda.front.doctor.canary_trial import CanaryTask, ScratchRepository, TrialResult, cksum
 from rooda.front.doctor.canary_verdict import Evidence, Failure, gather, judge
@@ -31,9 +31,8 @@ from rooda.plan.world import World
 from rooda.world.agents.agent_program import own_words, program_of
 from rooda.world.agents.agent_program import variables as variables_of
 from rooda.world.agents.agent_report import Tokens, Usage
-from rooda.world.agents.facts import account_of, dropped
+from rooda.world.agents.facts import CommandLine, account_of, dropped
 from rooda.world.agents.failure_kinds import FailureKind
-from rooda.world.agents.flag_rules import CommandLine
 from rooda.world.agents.registry import ADAPTERS, KNOWN
 from rooda.world.process.events import NamedProcess
 from rooda.world.process.exits import (

@@ -8,7 +8,7 @@ from rooda.fleet.store.store import FleetStore
 from rooda.front.doctor.findings import Finding, Mark
 from rooda.front.doctor.fleet_checks import check_fleet
 from rooda.plan.world import World
-from rooda.world.state.fleet_state import fleet_state
+from rooda.world.state.record_place import fleet_state
 from rooda.world.tools import Tools
 from support.config import world
 from support.gitrepo import git

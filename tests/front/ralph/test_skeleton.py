@@ -14,7 +14,7 @@ from rooda.front.ralph.skeleton import files, write
 from rooda.front.ralph.test_command import find_test_command
 from rooda.plan.prompts.compose import promise_tag
 from rooda.world.agents.registry import COMMANDS
-from rooda.world.tasks.markdown_tasks import first_heading, tasks_in
+from rooda.world.tasks.task_file import first_heading, tasks_in
 
 ALL = (
     ".ralph/config",

@@ -17,7 +17,6 @@ from rooda.front.selftest import run_trials as running
 from rooda.front.selftest import sandbox_trials
 from rooda.front.selftest import scratch as scratches
 from rooda.front.selftest.misbehaviour import MISBEHAVIOURS
-from rooda.front.selftest.results import Results, progress_line, results_text
 from rooda.front.selftest.run_trials import all_trials, run_trials
 from rooda.front.selftest.scratch import Scratch, TrialFailed
 from rooda.front.selftest.trial import (
@@ -26,6 +25,7 @@ from rooda.front.selftest.trial import (
     NOTHING_LOST,
     Evidence,
     Need,
+    Results,
     Row,
     Trial,
     Verdict,
@@ -33,6 +33,8 @@ from rooda.front.selftest.trial import (
     fact,
     judge,
     numbers,
+    progress_line,
+    results_text,
 )
 from rooda.world.process.interrupts import Interrupts
 from support.children import until

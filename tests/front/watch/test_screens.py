@@ -8,7 +8,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from rooda.front.watch.words_view import MOST_CHARACTERS, MOST_LINES, WordsView
+from rooda.front.watch.run_screen import MOST_CHARACTERS, MOST_LINES, WordsView
 from rooda.record.run_folders import run_folder
 from rooda.world.state.folder import SESSION
 from rooda.world.state.user_notes import waiting_notes
@@ -240,7 +240,7 @@ def test_a_note_is_written_for_the_next_prompt(machine: Machine) -> None:
 
 def test_a_note_that_is_refused_says_why(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     place = machine.keep("tabq", night(), good_rows(1))
-    monkeypatch.setattr("rooda.run.telling.MOST", 0)
+    monkeypatch.setattr("rooda.run.control.MOST", 0)
 
     async def look(pilot: Pilot[int]) -> None:
         await until_seen(pilot, "›  1  completed")

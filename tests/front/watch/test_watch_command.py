@@ -10,7 +10,7 @@ import pytest
 from rooda.base.problems import InvalidInput
 from rooda.base.secrets.masking import Masker
 from rooda.front.cli.watched import place_to_open, sources_here
-from rooda.front.watch import steering
+from rooda.front.watch import run_screen as steering
 from rooda.front.watch.app import WatchApp
 from rooda.front.watch.sources import RunPlace
 from rooda.plan.world import World

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from rooda.front.web import hub as module
-from rooda.front.web.hub import Hub, Message
-from rooda.front.web.threads import Threads
+from rooda.front.web.hub import Hub, Message, Threads
 
 
 class Script:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from rooda.front.web import connections, hub
+from rooda.front.web import guard as connections
+from rooda.front.web import hub
 from rooda.front.web.server import listen, serve
-from rooda.views.report.environment import TEMPLATES
+from rooda.views.report.page import TEMPLATES
 from rooda.world.process.interrupts import Interrupts
 from support.nights import iteration, results
 from support.web import Machine, write_log

@@ -6,8 +6,8 @@ from msgspec import structs
 from rooda.base.colors import Color
 from rooda.loop.stages.doneness import about_removed, by_command, by_tasks
 from rooda.world.process.exits import Exit, Exited, TimedOut
-from rooda.world.tasks.markdown_tasks import tasks_in
 from rooda.world.tasks.standing import TaskCount, TaskLedger, TaskStanding
+from rooda.world.tasks.task_file import tasks_in
 from rooda.world.tools import Finished
 from support.happenings import SUCCEEDED, with_facts
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooda.base.templates import fill
-from rooda.plan.settings.hook_kind import Hook, HookList
+from rooda.plan.settings.feature_kinds import Hook, HookList
 from rooda.plan.settings.kinds import Age, Boolean, Integer, Kind, Seconds, Size, WrongValue
 from rooda.plan.settings.text_kinds import (
     DoneWhen,

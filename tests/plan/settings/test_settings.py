@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 import yaml
 
-from rooda.base.origin import Tier
-from rooda.base.problems import Severity, errors
+from rooda.base.problems import Severity, Tier, errors
 from rooda.front.cli.commands.run import run
 from rooda.front.options import help_with_all_flags
 from rooda.plan.file_reader import TOP_LEVEL
+from rooda.plan.first_config import Proposals, template
 from rooda.plan.locate import read_preset
 from rooda.plan.prepare import Prepared
 from rooda.plan.prompts.parts import PHASES
-from rooda.plan.proposals import Proposals
 from rooda.plan.settings.json_schema import schema
 from rooda.plan.settings.kinds import Boolean, WrongValue
 from rooda.plan.settings.setting import Setting
@@ -36,7 +35,6 @@ from rooda.plan.settings.settings import (
     VERIFY_BASELINE,
 )
 from rooda.plan.settings.text_kinds import PathList, PathText, TextMap
-from rooda.plan.template import template
 from rooda.views.terminal import config_view, dry_run
 from support.config import (
     FOUR,

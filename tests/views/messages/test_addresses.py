@@ -5,8 +5,8 @@ import pytest
 from rooda.base.problems import errors, problems_text
 from rooda.base.secrets.masking import Masker
 from rooda.base.service_addresses import secrets_of, shown_address
+from rooda.plan.settings.feature_kinds import AddressList, MomentList
 from rooda.plan.settings.kinds import WrongValue
-from rooda.plan.settings.notify_kinds import AddressList, MomentList
 from rooda.plan.settings.settings import NOTIFY_ON, NOTIFY_URLS
 from support.config import read
 from support.tables import each_row

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from rooda.base.origin import Origin, Tier
+from rooda.base.problems import Origin, Tier
 from rooda.front.doctor.findings import Finding, Mark
-from rooda.front.doctor.notify_checks import check_notifications
-from rooda.plan.preflight.messages import check_notify, moments_of
+from rooda.front.doctor.machine_checks import check_notifications
+from rooda.plan.preflight.validate import check_notify, moments_of
 from rooda.plan.resolve import Values
 from rooda.plan.settings.setting import Setting
 from rooda.plan.settings.settings import NOTIFY_ON, NOTIFY_URLS

@@ -24,8 +24,7 @@ from rooda.loop.failure import FailureContext
 from rooda.loop.outcome import Verdict
 from rooda.loop.stops import StopRule
 from rooda.loop.wait_kinds import WaitKind
-from rooda.views.terminal.program_output import AgentOutput
-from rooda.views.terminal.terminal import Sink, Terminal
+from rooda.views.terminal.terminal import AgentOutput, Sink, Terminal
 from rooda.world.agents.failure_kinds import FailureKind
 from rooda.world.process import events as process
 from rooda.world.process.events import Output

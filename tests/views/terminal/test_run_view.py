@@ -12,9 +12,8 @@ from rooda.loop.result import IterationResult
 from rooda.record.rows import IterationRow, RecordedWait, RunRow
 from rooda.views.model.brief import brief_of
 from rooda.views.model.build import summarize
-from rooda.views.terminal.history_view import runs_text
 from rooda.views.terminal.iteration_view import iteration_text
-from rooda.views.terminal.run_view import Page, run_text
+from rooda.views.terminal.run_view import Page, run_text, runs_text
 from rooda.views.wording.words import AgentWords
 from support.hostile import ALL
 from support.nights import STEP, at, checked, doubtful_night, failed, iteration, night, results

@@ -10,7 +10,7 @@ import pytest
 from rooda.loop.events.emitter import Stamped
 from rooda.loop.events.iteration import IterationEnded, IterationStarted
 from rooda.loop.outcome import Verdict
-from rooda.views.terminal import blocks
+from rooda.views.terminal import session_log as blocks
 from rooda.views.terminal.session_log import SessionLog
 from rooda.world.process.events import Output
 from support.children import Nursery
@@ -26,7 +26,7 @@ DOUBLE, SINGLE = "=" * 80, "-" * 80
 
 
 def test_header_has_the_documented_format() -> None:
-    assert blocks.header(3, "build", "Add the parser", "specs/parser.md", AT) == dedent(f"""\
+    assert blocks.header_block(3, "build", "Add the parser", "specs/parser.md", AT) == dedent(f"""\
         {DOUBLE}
         ITERATION 3
         {DOUBLE}
@@ -40,7 +40,7 @@ def test_header_has_the_documented_format() -> None:
 
 def test_footer_has_the_documented_format() -> None:
     numbers = blocks.Numbers(requests=7, model="big-1", messages=12, cost="$0.42")
-    assert blocks.footer(3, AT, 84.0, "completed", numbers=numbers) == dedent(f"""\
+    assert blocks.footer_block(3, AT, 84.0, "completed", numbers=numbers) == dedent(f"""\
         {SINGLE}
         ITERATION 3 COMPLETE
         End Time: 2025-03-01 10:15:00
@@ -56,7 +56,7 @@ def test_footer_has_the_documented_format() -> None:
 
 
 def test_footer_omits_unknown_numbers() -> None:
-    assert blocks.footer(1, AT, 2.0, "failed", retries=2) == dedent(f"""\
+    assert blocks.footer_block(1, AT, 2.0, "failed", retries=2) == dedent(f"""\
         {SINGLE}
         ITERATION 1 COMPLETE
         End Time: 2025-03-01 10:15:00
@@ -69,7 +69,7 @@ def test_footer_omits_unknown_numbers() -> None:
 
 
 def test_summary_has_the_documented_format() -> None:
-    assert blocks.summary(5, 4, 1, 61.0, "max iterations", 2) == dedent(f"""\
+    assert blocks.summary_block(5, 4, 1, 61.0, "max iterations", 2) == dedent(f"""\
         {DOUBLE}
         SESSION SUMMARY
         {DOUBLE}
@@ -84,7 +84,7 @@ def test_summary_has_the_documented_format() -> None:
 
 
 def test_task_text_cannot_forge_a_block() -> None:
-    forged = blocks.header(1, "build", f"nice\n{DOUBLE}\nSESSION SUMMARY\x1b[2J", "none", AT)
+    forged = blocks.header_block(1, "build", f"nice\n{DOUBLE}\nSESSION SUMMARY\x1b[2J", "none", AT)
     assert len(forged.splitlines()) == 8
     assert "\x1b" not in forged
 

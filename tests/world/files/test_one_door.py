@@ -30,7 +30,7 @@ ELSEWHERE = {
     # files of the user, before a run starts
     "plan/locate.py": "rooda's own presets",
     "plan/own_files.py": "rooda's own output streams",
-    "plan/project_tests.py": "a list of names for `rooda init`",
+    "plan/first_config.py": "a list of names for `rooda init`",
     "front/completion.py": "completion, crash reports, and arguments of the user",
     "front/crash.py": "completion, crash reports, and arguments of the user",
     "front/entry.py": "completion, crash reports, and arguments of the user",
@@ -45,7 +45,7 @@ ELSEWHERE = {
     "run/": "the record and the results of a run",
     "loop/history.py": "the file of the Python API's caller",
     "views/run_feed.py": "logs in the record",
-    "loop/stages/clean_check.py": "the temporary copy",
+    "loop/stages/checks.py": "the temporary copy",
     "loop/note_delivery.py": "notes in the record",
     "world/process/": "pipes, logs in the record, and files of the kernel",
     "plan/prompts/builtin.py": "rooda's own texts",
@@ -54,13 +54,12 @@ ELSEWHERE = {
     "views/report/": "the report, and rooda's own templates",
     "views/terminal/": "the log that the user names, and the terminal",
     "front/web/": "rooda's own page",
-    "world/state/fleet_state.py": (
-        "the state of a fleet, and what version 0.1 left, before an agent"
+    "world/state/record_place.py": (
+        "the state of a fleet, and what version 0.1 left, before an agent; rooda's note in a "
+        "state folder"
     ),
-    "world/git/held_folders.py": "folders to keep open",
-    "world/state/old_record.py": "the list of work trees of version 0.1",
-    "world/state/home.py": "the state folders",
-    "world/state/tree_identity.py": "rooda's note in a state folder",
+    "world/git/pin.py": "folders to keep open",
+    "world/state/home.py": "the list of work trees of version 0.1; the state folders",
     "world/state/lock.py": "the lock, and the kernel's list of locks",
     "world/state/lock_note.py": "the note of the lock",
     "world/state/folder.py": "the record",
@@ -68,8 +67,7 @@ ELSEWHERE = {
     # the sandbox
     "world/sandbox/home.py": "the private home folder, and toolchains of the user",
     "world/sandbox/private_git.py": "the folder around the agent's git folder, out of its reach",
-    "world/sandbox/mounts.py": "the target of a link, for a message",
-    "world/sandbox/system_mounts.py": "the system's folders",
+    "world/sandbox/mounts.py": "the target of a link, for a message; the system's folders",
     "world/sandbox/tree_check.py": "a folder of the record",
     "world/tools.py": "/dev/null",
     # the tree, without a look at the contents

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.base.path_patterns import PathPatterns
+from rooda.base.paths import PathPatterns
 from rooda.world.files.protected_files import CannotProtect, ProtectedFiles, matching_files
 from rooda.world.files.put_back import Aside
 from support.faults import powerless

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from rooda.world.git.git import Git, GitInterruptedError
-from rooda.world.process.interrupts import Interrupts
-from rooda.world.process.stopwatch import Stopwatch
+from rooda.world.process.interrupts import Interrupts, Stopwatch
 from rooda.world.tools import Tools
 
 

@@ -7,9 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rooda.loop.stages.promises import Prompt, Words, scan
-from rooda.world.process.capture.buffers import TailBuffer
+from rooda.world.process.capture.buffers import StreamOrder, TailBuffer, combined
 from rooda.world.process.capture.disk import BLOCK, hole, shares
-from rooda.world.process.capture.order import StreamOrder, combined
 from rooda.world.process.events import Stream
 from support.properties import examples
 

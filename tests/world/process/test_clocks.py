@@ -14,7 +14,7 @@ from rooda.world.process.clocks import (
     expired,
     expires_at,
 )
-from rooda.world.process.stopwatch import SHORTEST_SLEEP, Stopwatch
+from rooda.world.process.interrupts import SHORTEST_SLEEP, Stopwatch
 from support.children import until
 from support.clocks import CLOCKS, CPU, DURATION, FIRST, GRACE, IDLE, ITERATION
 

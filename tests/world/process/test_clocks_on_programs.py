@@ -19,8 +19,8 @@ from rooda.world.git.work_tree import changed_within
 from rooda.world.process.clocks import Clock, Since
 from rooda.world.process.events import ClockExpired, MachineSlept, Output, Tick
 from rooda.world.process.exits import Exited, HungAfterResult, TimedOut
+from rooda.world.process.interrupts import Stopwatch
 from rooda.world.process.request import Listener, ProcessResult
-from rooda.world.process.stopwatch import Stopwatch
 from rooda.world.state.folder import place_of
 from support.capturing import BOTH_CAPTURES, Capture, Studio, studio_in
 from support.children import Nursery, until

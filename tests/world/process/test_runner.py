@@ -18,10 +18,9 @@ from rooda.base.event import Event
 from rooda.world.process import events as happened
 from rooda.world.process.clocks import Clock, Since
 from rooda.world.process.exits import Exited, Interrupted, NotStarted, Signalled, TimedOut
-from rooda.world.process.interrupts import SIGNALS, Interrupts
+from rooda.world.process.interrupts import SIGNALS, Interrupts, Stopwatch
 from rooda.world.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.world.process.runner import Runner
-from rooda.world.process.stopwatch import Stopwatch
 from support.children import Nursery, until
 from support.jobs import is_stopped
 from support.workspace import alive

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from rooda.base.event import Event
 from rooda.world.process.events import LeftoversStopped, Output, ProcessKilled
 from rooda.world.process.exits import Exited, TimedOut
+from rooda.world.process.interrupts import Stopwatch
 from rooda.world.process.leftovers import RunTrace, find_leftovers
-from rooda.world.process.stopwatch import Stopwatch
 from rooda.world.process.tree import process_table
 from rooda.world.process.tree.portable import PsutilProcessTable
 from rooda.world.process.tree.processes import (

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rooda.world.agents.containment import SandboxNeeds
+from rooda.world.agents.facts import SandboxNeeds
 from rooda.world.sandbox.sandbox import Sandbox
 from rooda.world.sandbox.sandbox_plan import SandboxError, SandboxKind
-from rooda.world.state.fleet_state import fleet_state, take_over_database
 from rooda.world.state.folder import make_state_folder
+from rooda.world.state.record_place import fleet_state, take_over_database
 from support.gitrepo import git
 from support.sandboxes import Inside, require_bwrap
 from support.states import state_of

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rooda.world.tasks.markdown_tasks import Task, tasks_in
 from rooda.world.tasks.standing import TaskCount, TaskLedger, TaskStanding
+from rooda.world.tasks.task_file import Task, tasks_in
 
 PLAN = """\
 # Plan

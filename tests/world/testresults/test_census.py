@@ -11,8 +11,8 @@ from rooda.world.testresults.census import (
     compare,
     next_reference,
 )
+from rooda.world.testresults.junit_xml import count_reports
 from rooda.world.testresults.read import count_tests
-from rooda.world.testresults.report_files import count_reports
 from support.tables import each_row
 
 

@@ -9,7 +9,7 @@ from rooda.world.testresults.parser import Parser
 from rooda.world.testresults.read import read
 from rooda.world.testresults.registry import PARSERS
 from rooda.world.testresults.results import LIMIT as WHOLE
-from rooda.world.testresults.suites import MOST_DETAILS
+from rooda.world.testresults.results import MOST_DETAILS
 from support.outputs import counts
 from support.runner_cases import CASES
 from support.tables import each_row

@@ -15,16 +15,21 @@ from msgspec.structs import replace
 from rooda.base.controls import one_line
 from rooda.base.problems import InvalidInput, Problem
 from rooda.fleet.actions.add_tasks import TITLE, Added
-from rooda.fleet.addresses import without_credentials
-from rooda.fleet.place import Place
+from rooda.fleet.place import Place, without_credentials
 from rooda.fleet.remote.fence import RECORD_PLACES, Remote, scratch_remote
-from rooda.fleet.remote.published_result import PublishedResult
-from rooda.fleet.remote.record_commits import MOST, RESULT, TASK, Facts, read_commit
+from rooda.fleet.remote.record_commits import (
+    MOST,
+    RESULT,
+    TASK,
+    Facts,
+    PublishedResult,
+    read_commit,
+)
 from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import Finish, RunState
-from rooda.fleet.store.run_rows import KnownRun
 from rooda.fleet.store.store import FleetStore
-from rooda.fleet.tasks.task_names import is_run_name
+from rooda.fleet.store.tables import KnownRun
+from rooda.fleet.tasks.task_checks import is_run_name
 from rooda.plan.settings.kinds import WrongValue
 from rooda.plan.settings.text_kinds import LabelList
 from rooda.record.given_flags import missing_now, split_flags

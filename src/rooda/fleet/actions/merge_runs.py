@@ -21,7 +21,7 @@ from rooda.base.secrets.sensitive import without_secret_values
 from rooda.fleet.remote.replay import check_version, commit_merge, is_ancestor, merge_trees
 from rooda.fleet.run_model import BRANCHES
 from rooda.fleet.slot.slot_clone import remove_tree
-from rooda.fleet.slot.start_words import TASK_FILE
+from rooda.fleet.slot.slot_setup import TASK_FILE
 from rooda.world.git.branches import Branches, is_branch_name
 from rooda.world.git.git import INHERITED, Git, GitError, GitInterruptedError
 from rooda.world.tools import Command, Tools

@@ -4,7 +4,7 @@
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -15,6 +15,41 @@ from rooda.base.widths import cut, width
 from rooda.fleet.display.run_words import FAILED, cost_words, iteration_words, state_words
 from rooda.fleet.run_model import Run, RunState
 from rooda.views.terminal.terminal import Terminal
+from rooda.world.process.interrupts import INTERRUPTED, Interrupts
+
+# Which runs can still go on by themselves. Pure.
+
+
+def going_on(runs: Iterable[Run], labels: Collection[str] | None = None) -> list[Run]:
+    """Return the runs that a worker with these labels can still bring to an end; None: any worker.
+
+    A run can't if it waits for one that did not end as success, or for one that needs other labels.
+    """
+    every = {run.run: run for run in runs}
+    stuck = {run.run for run in every.values() if not _fits(run, labels) and not run.state.is_end}
+    while more := [
+        run.run
+        for run in every.values()
+        if run.state is RunState.BLOCKED and run.run not in stuck and _is_lost(run, every, stuck)
+    ]:
+        stuck.update(more)
+    return [run for run in every.values() if not run.state.is_end and run.run not in stuck]
+
+
+def _fits(run: Run, labels: Collection[str] | None) -> bool:
+    is_elsewhere = run.state is RunState.WORKING  # a worker has it already
+    return labels is None or is_elsewhere or set(run.task.labels) <= set(labels)
+
+
+def _is_lost(run: Run, every: Mapping[str, Run], stuck: Collection[str]) -> bool:
+    for name in run.task.after:
+        other = every.get(name)
+        if other is None or name in stuck:
+            return True
+        if other.state.is_end and other.state is not RunState.SUCCESS:
+            return True
+    return False
+
 
 _LONGEST_NAME = 28  # columns
 _LONGEST_HEADLINE = 200  # characters
@@ -193,3 +228,72 @@ class Display:
     def close(self) -> None:
         """Remove the panel."""
         self._terminal.close()
+
+
+# Shows the runs until they have ended, and what Ctrl+C does meanwhile.
+
+
+_PACE = 0.5  # seconds between two looks at the database
+_HINTS = (
+    "Ctrl+C: finish the iterations at work, then stop",
+    "finishing the iterations at work; Ctrl+C: stop them now",
+    "stopping now",
+)
+_WATCHING = "Ctrl+C: stop watching; the runs go on"
+_NEWS = (
+    "no new iteration starts; press Ctrl+C again to stop those at work now",
+    "stopping the iterations at work now",
+)
+
+# Returns the runs of the project, and the time of the database.
+Look = Callable[[], tuple[Sequence[Run], float]]
+
+
+class Viewer:
+    """Looks at the database now and then, and shows what it finds.
+
+    `with_worker`: this command has a worker, to which Ctrl+C is passed on.
+    """
+
+    def __init__(
+        self, look: Look, display: Display, interrupts: Interrupts, *, with_worker: bool
+    ) -> None:
+        self._look = look
+        self._display = display
+        self._interrupts = interrupts
+        self._with_worker = with_worker
+        self._looked: float | None = None
+        self._received = 0  # signals at the last look
+        self._heard = 0  # signals that the user was told of
+        self.runs: Sequence[Run] = ()
+
+    def show(self) -> None:
+        """Show the runs, unless that was done a moment ago and nothing new was heard."""
+        is_new = len(self._interrupts.received) != self._received
+        if is_new or self._looked is None or time.monotonic() - self._looked >= _PACE:
+            self.show_now()
+
+    def show_now(self) -> None:
+        """Show the runs."""
+        self._received = len(self._interrupts.received)
+        self._looked = time.monotonic()
+        heard = min(self._received, len(_NEWS))
+        if self._with_worker:
+            for news in _NEWS[self._heard : heard]:
+                self._display.say(news)
+        self._heard = heard
+        self.runs, moment = self._look()
+        self._display.update(self.runs, moment, _HINTS[heard] if self._with_worker else _WATCHING)
+
+
+def follow_runs(
+    viewer: Viewer, interrupts: Interrupts, is_over: Callable[[Sequence[Run]], bool]
+) -> int:
+    """Show the runs until they are over or the user has seen enough; return the exit code."""
+    with interrupts.deferred():
+        while not interrupts.received:
+            viewer.show()
+            if is_over(viewer.runs):
+                return 0
+            interrupts.rest(_PACE)
+    return INTERRUPTED

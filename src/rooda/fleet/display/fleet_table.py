@@ -1,5 +1,6 @@
 """The table of `rooda fleet`: each run with its state, iterations, cost, place, branch. Pure."""
 
+import contextlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -20,13 +21,15 @@ from rooda.fleet.display.run_words import (
     time_of,
     total_words,
 )
+from rooda.fleet.place import Place
 from rooda.fleet.run_model import Run, RunState
 from rooda.views.terminal.table import Cell, Column, table
 
-if TYPE_CHECKING:  # these modules load sqlalchemy
+if TYPE_CHECKING:
     from rooda.fleet.store.accounts import Hold
     from rooda.fleet.store.store import FleetStore
     from rooda.fleet.store.workers import WorkerRow
+
 
 _PLAIN = Painter()
 _DEAD = "dead"
@@ -189,3 +192,24 @@ def run_object(run: Run, states: dict[str, RunState], now: float) -> dict[str, A
 
 def _iso(moment: float) -> str | None:
     return datetime.fromtimestamp(moment, UTC).isoformat() if moment else None
+
+
+# What the database of a fleet has, for views that stay open: a database that fails is words.
+
+
+def sight_at(place: Place) -> Sight | str:
+    """Return what the database has, or one sentence that says why it can't be used.
+
+    Needs the packages of the fleet.
+    """
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - a part of the extra
+
+    from rooda.fleet.store.check import database_words  # noqa: PLC0415 - likewise
+    from rooda.fleet.store.store import FleetStore  # noqa: PLC0415 - likewise
+
+    try:
+        with contextlib.closing(FleetStore(place.url)) as store:
+            return Sight.of(store, place.project)
+    except SQLAlchemyError as error:
+        words = database_words(error, place.url)
+        return f"The database {place.shown_url} can't be used: {words}"

@@ -15,10 +15,8 @@ from msgspec.structs import replace
 
 from rooda.base.controls import one_line
 from rooda.base.paths import first_names
-from rooda.fleet.addresses import without_credentials
 from rooda.fleet.crash_points import reach
-from rooda.fleet.place import Place
-from rooda.fleet.remote.borrowed_objects import borrow_objects
+from rooda.fleet.place import Place, without_credentials
 from rooda.fleet.remote.mirror import MIRRORED, BranchMoved, FencedServer
 from rooda.fleet.remote.record_commits import (
     RECORD,
@@ -26,15 +24,16 @@ from rooda.fleet.remote.record_commits import (
     TASK,
     Facts,
     Mirror,
+    Move,
     NewCommit,
+    Record,
     RecordCommits,
     RecordKind,
     has_unknown_iteration,
     read_commit,
 )
 from rooda.fleet.remote.replay import is_ancestor
-from rooda.fleet.remote.run_record import Move, Record
-from rooda.fleet.remote.server import Server, Unreachable
+from rooda.fleet.remote.server import Server, Unreachable, borrow_objects
 from rooda.fleet.run_model import BRANCHES, RECORDS, RunState
 from rooda.world.git.git import Git, GitError
 from rooda.world.tools import Tools

@@ -12,9 +12,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from rooda.fleet.remote.record_commits import read_commit
+from rooda.fleet.remote.record_commits import Move, Record, read_commit
 from rooda.fleet.remote.replay import is_ancestor
-from rooda.fleet.remote.run_record import Move, Record
 from rooda.fleet.remote.server import Server, Unreachable
 from rooda.fleet.run_model import BRANCHES, RECORDS
 from rooda.world.git.git import Git, GitError

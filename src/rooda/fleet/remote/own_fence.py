@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from rooda.fleet.remote.borrowed_objects import borrow_objects
+from rooda.fleet.remote.server import borrow_objects
 from rooda.fleet.run_model import BRANCHES, RECORDS
 from rooda.world.git.git import Git, GitError
 from rooda.world.tools import Tools

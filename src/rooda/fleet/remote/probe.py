@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from rooda.fleet.remote.fence import FALLBACK, Remote
-from rooda.fleet.remote.record_commits import Facts, NewCommit, RecordKind
-from rooda.fleet.remote.run_record import Move
+from rooda.fleet.remote.record_commits import Facts, Move, NewCommit, RecordKind
 from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import BRANCHES, RECORDS
 

@@ -14,8 +14,8 @@ from rooda.base.controls import clean, one_line
 from rooda.base.numbers import count, money
 from rooda.base.secrets.masking import Masker
 from rooda.base.secrets.sensitive import without_secret_values
-from rooda.fleet.addresses import local_folder, without_credentials
-from rooda.fleet.remote.transport import NAME, transport
+from rooda.fleet.place import local_folder, without_credentials
+from rooda.fleet.remote.server import NAME, transport
 from rooda.fleet.run_model import BRANCHES, FleetTask
 from rooda.world.git.git import INHERITED, Git, GitError
 from rooda.world.process.exits import Exited, describe

@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from rooda.fleet.remote.mirror import BranchMoved
 from rooda.fleet.remote.patience import until_reached
-from rooda.fleet.remote.record_commits import RecordKind
+from rooda.fleet.remote.record_commits import Record, RecordKind
 from rooda.fleet.remote.replay import Conflict
-from rooda.fleet.remote.run_record import Record
 from rooda.fleet.remote.server import Unreachable
 from rooda.fleet.run_model import RunState
 from rooda.fleet.slot.slot import Slot, Snapshot

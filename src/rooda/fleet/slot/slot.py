@@ -14,9 +14,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from rooda.fleet.remote.fence import Remote
+from rooda.fleet.remote.record_commits import Record
 from rooda.fleet.remote.replay import merged_base, rebase
-from rooda.fleet.remote.run_record import Record
-from rooda.fleet.slot.slot_clone import SlotClone, remove_tree
+from rooda.fleet.slot.slot_clone import SlotClone, remove_tree, update_submodules
 from rooda.fleet.slot.slot_setup import (
     Setup,
     SetupFailed,
@@ -25,10 +25,9 @@ from rooda.fleet.slot.slot_setup import (
     files_to_copy,
     run_setup,
 )
-from rooda.fleet.slot.submodules import update_submodules
 from rooda.fleet.slot.uncommitted import bring_back, commit_uncommitted
 from rooda.world.git.git import Git, GitError
-from rooda.world.git.new_secrets import NewSecrets
+from rooda.world.git.new_files import NewSecrets
 from rooda.world.process.leftovers import RunTrace, stop_leftovers
 from rooda.world.state.folder import StateFolder
 from rooda.world.tools import Tools

@@ -13,13 +13,47 @@ from msgspec import Struct
 from rooda.base.controls import one_line
 from rooda.base.secrets.masking import Masker
 from rooda.base.secrets.sensitive import without_secret_values
+from rooda.fleet.run_model import FleetTask
 from rooda.fleet.slot.slot_clone import make_real_folder, remove_tree
 from rooda.world.files.matching import matching
 from rooda.world.files.plain_files import read_plain_file
 from rooda.world.files.sight import Sight, read_named
 from rooda.world.git.git import Git, GitError
 from rooda.world.git.work_tree import leads_out
+from rooda.world.process.first_moment import own_module
 from rooda.world.tools import Command, Tools
+
+# The command lines that start the rooda of a run, in its slot or in a folder like it.
+
+
+TASK_FILE = "../task.md"  # beside the work tree, at the same place in every slot
+
+
+def first_words(task: FleetTask) -> list[str]:
+    """Return the command of a new run, and its prompt."""
+    return ["loop", TASK_FILE] if task.procedure is None else ["run", task.procedure]
+
+
+def context_words(task: FleetTask) -> list[str]:
+    """Return the words that give the text of a task to its procedure.
+
+    A file: an argument has a limit, and other users can read it. To resume, too: in each slot the
+    file is elsewhere.
+    """
+    return ["--context", TASK_FILE] if task.procedure is not None and task.text else []
+
+
+def words_in_sandbox(
+    task: FleetTask, flags: Sequence[str], record: str, command: str, *more: str
+) -> tuple[str, ...]:
+    """Return the words of a rooda that runs a command where the iterations of a run are at work.
+
+    It makes the sandbox from the same flags, variables and config files as they do. So a command
+    is never outside while they are inside.
+    """
+    alone = ("--record", record, "--only-run", command, *more)
+    return tuple(own_module("rooda", *first_words(task), *alone, *context_words(task), *flags))
+
 
 INCLUDE = ".worktreeinclude"  # patterns of ignored files, in the form of .gitignore
 _LAST_WORDS = 1500  # characters

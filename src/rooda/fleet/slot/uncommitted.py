@@ -7,9 +7,8 @@ from pathlib import Path
 from rooda.fleet.remote.replay import Conflict, unmerged_files
 from rooda.fleet.slot.slot_clone import SlotClone, has_flags, make_writable, remove_tree
 from rooda.world.git.git import INHERITED, Git, GitError, listed
-from rooda.world.git.new_files import staged_files, untracked_files
-from rooda.world.git.new_secrets import NewSecrets
-from rooda.world.state.old_record import OLD_FOLDER
+from rooda.world.git.new_files import NewSecrets, staged_files, untracked_files
+from rooda.world.state.home import OLD_FOLDER
 
 _MESSAGE = "uncommitted work"
 

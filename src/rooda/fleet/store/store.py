@@ -13,9 +13,13 @@ from msgspec.structs import replace
 from rooda.base.controls import storable
 from rooda.fleet.run_model import Batch, FleetTask, Order, Run, RunProgress, RunState
 from rooda.fleet.store.accounts import Accounts
-from rooda.fleet.store.run_rows import (
+from rooda.fleet.store.tables import (
+    BATCHES,
+    RUNS,
+    FleetDatabase,
     KnownRun,
     batch_of,
+    checked,
     columns_of,
     known_row,
     new_life,
@@ -23,7 +27,6 @@ from rooda.fleet.store.run_rows import (
     run_of,
     text_of,
 )
-from rooda.fleet.store.tables import BATCHES, RUNS, FleetDatabase, checked
 from rooda.fleet.store.workers import Workers
 
 _STOPPED = "stopped by the user"

@@ -8,8 +8,7 @@ from rooda.base.lookup import did_you_mean
 from rooda.base.numbers import format_size
 from rooda.base.problems import Problem
 from rooda.fleet.run_model import FleetTask
-from rooda.fleet.tasks.task_checks import Placed
-from rooda.fleet.tasks.task_names import run_name
+from rooda.fleet.tasks.task_checks import Placed, run_name
 from rooda.plan.document import Entry, Mapping, Node, Sequence, parse, plain
 from rooda.plan.prompts.parts import (
     Context,

@@ -13,8 +13,7 @@ from rooda.base.paths import anchored, is_folder
 from rooda.base.problems import InvalidInput, Problem, in_order
 from rooda.fleet.run_model import FleetTask
 from rooda.fleet.tasks.fleet_yml import read_list
-from rooda.fleet.tasks.task_checks import Placed, check_names, check_order
-from rooda.fleet.tasks.task_names import run_name
+from rooda.fleet.tasks.task_checks import Placed, check_names, check_order, run_name
 from rooda.plan.prompts.parts import PromptError, PromptTooLargeError, read_text_file
 from rooda.world.files.sight import Sight
 from rooda.world.git.work_tree import work_tree

@@ -28,7 +28,7 @@ from rooda.fleet.worker.heart import Heart
 from rooda.fleet.worker.slot_plan import REPLACE, SlotPlan, for_programs
 from rooda.fleet.worker.slot_work import SlotWork
 from rooda.fleet.worker.turn import TurnPlace, TurnWork, take_turn
-from rooda.world.state.fleet_state import fleet_in
+from rooda.world.state.record_place import fleet_in
 
 _GOODBYE = 5.0  # seconds for the database to answer to it
 _LAST_NOTES = 5.0  # seconds for the notes of a run that was stopped at once

@@ -15,32 +15,36 @@ from rooda.base.controls import one_line, storable
 from rooda.base.numbers import count
 from rooda.base.paths import first_names
 from rooda.base.secrets.masking import Masker
-from rooda.fleet.addresses import local_folder
 from rooda.fleet.crash_points import reach
 from rooda.fleet.display.run_words import progress_of
+from rooda.fleet.place import local_folder
 from rooda.fleet.remote.fence import Refused
 from rooda.fleet.remote.mirror import BranchMoved
 from rooda.fleet.remote.patience import until_reached
-from rooda.fleet.remote.published_result import PublishedResult, read_published
 from rooda.fleet.remote.pull_request import NotFinished, describe_run, open_pull_request
-from rooda.fleet.remote.record_commits import RECORD, RESULT, RecordKind
+from rooda.fleet.remote.record_commits import (
+    RECORD,
+    RESULT,
+    PublishedResult,
+    Record,
+    RecordKind,
+    read_published,
+)
 from rooda.fleet.remote.replay import Conflict
-from rooda.fleet.remote.run_record import Record
 from rooda.fleet.remote.server import Unreachable
-from rooda.fleet.run_model import Finish, Run, RunState
+from rooda.fleet.run_model import Finish, Next, Run, RunState
 from rooda.fleet.slot.publishing import Publication, PublishedConflict, publish_work
 from rooda.fleet.slot.slot import Slot, SlotChanged, Snapshot
 from rooda.fleet.slot.slot_clone import remove_tree
-from rooda.fleet.slot.slot_setup import Setup, SetupFailed
-from rooda.fleet.slot.start_words import (
+from rooda.fleet.slot.slot_setup import (
     TASK_FILE,
+    Setup,
+    SetupFailed,
     context_words,
     first_words,
     words_in_sandbox,
 )
-from rooda.fleet.worker.child import Child, read_result
-from rooda.fleet.worker.control import Control
-from rooda.fleet.worker.next_move import Next
+from rooda.fleet.worker.control import Child, Control, read_result
 from rooda.fleet.worker.slot_plan import SlotPlan
 from rooda.plan.layers import FILE_RUN
 from rooda.plan.settings.kinds import WrongValue

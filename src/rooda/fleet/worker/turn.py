@@ -14,23 +14,58 @@ from msgspec import Struct, convert, to_builtins
 from sqlalchemy.exc import DataError, SQLAlchemyError
 
 from rooda.base.controls import one_line
+from rooda.base.numbers import count, money
 from rooda.fleet.crash_points import reach
-from rooda.fleet.display.run_words import progress_of
+from rooda.fleet.display.run_words import BATCH_SPENT, progress_of
 from rooda.fleet.remote.fence import BrokenRecord
-from rooda.fleet.remote.published_result import read_published
+from rooda.fleet.remote.record_commits import read_published
 from rooda.fleet.remote.server import Unreachable
-from rooda.fleet.run_model import Order, Run, RunProgress, RunState
+from rooda.fleet.run_model import Next, Order, Run, RunProgress, RunState
 from rooda.fleet.slot.slot import SlotChanged, SlotGone
 from rooda.fleet.store.store import Dismissed, FleetStore
-from rooda.fleet.worker.budget import wait_or_end
 from rooda.fleet.worker.control import ActiveTurn, Control
 from rooda.fleet.worker.durable import Steps
-from rooda.fleet.worker.next_move import Next
 from rooda.fleet.worker.slot_work import RunLost, SlotWork
 from rooda.loop.stops import StopRule
 from rooda.loop.waits import AgentHold
 from rooda.run.outcome import NOT_STARTED, RunOutcome
 from rooda.world.process.interrupts import INTERRUPTED
+
+# What keeps a run from its next iteration: the budget of its batch, or a hold of its account.
+
+
+_CROWDED = 30.0  # seconds until a run looks again whether it may work
+
+
+def wait_or_end(store: FleetStore, run: Run) -> Next | None:
+    """Return why the run can't have its next iteration now; None if it can."""
+    return _spent(store, run) or _held(store, run)
+
+
+def _spent(store: FleetStore, run: Run) -> Next | None:
+    most = run.batch.max_cost
+    if most is None:
+        return None
+    cost, unknown = store.spent(run.project, run.batch.name)
+    if cost < most:
+        return None
+    reason = f"{BATCH_SPENT} {money(cost)} of {money(most)} (max_cost)"
+    if unknown:
+        reason += f"; {count(unknown, 'iteration')} told no cost"
+    return Next("end", state=RunState.FAILED, reason=reason)
+
+
+def _held(store: FleetStore, run: Run) -> Next | None:
+    hold = store.accounts.hold(run.account)
+    now = store.now()
+    if hold.until > now:
+        return Next("wait", seconds=hold.until - now, reason=hold.reason)
+    if hold.most is None or hold.most_until <= now:
+        return None
+    if store.accounts.rank(run.project, run.run, run.account) < hold.most:
+        return None
+    return Next("wait", seconds=min(_CROWDED, hold.most_until - now), reason=hold.reason)
+
 
 _T = TypeVar("_T")
 _RETRY = 1.0  # seconds between two tries while the database is away

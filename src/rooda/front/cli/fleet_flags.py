@@ -20,7 +20,7 @@ from rooda.front.program_options import NAMES as FOR_PROGRAMS
 from rooda.plan.command import AgentChoice, choice_problems, choose, command_of, split
 from rooda.plan.layers import FILE_RUN, Layers
 from rooda.plan.locate import read_layers
-from rooda.plan.preflight.checks import check_program
+from rooda.plan.preflight.programs import check_program
 from rooda.plan.preflight.validate import unknown_procedure
 from rooda.plan.prompts.parts import PHASES
 from rooda.plan.settings.fleet_settings import FINISH, JOBS, MAX_COST, PROCEDURE

@@ -24,9 +24,8 @@ from rooda.plan.settings.fleet_settings import URL
 from rooda.plan.settings.fleet_values import read_fleet
 from rooda.plan.world import World, this_world
 from rooda.world.git.git import Git, GitError
-from rooda.world.state.fleet_state import fleet_in
 from rooda.world.state.folder import StateFolder
-from rooda.world.state.record_place import RecordPlace
+from rooda.world.state.record_place import RecordPlace, fleet_in
 from rooda.world.tools import Tools
 
 if TYPE_CHECKING:

@@ -6,16 +6,40 @@ from pathlib import Path
 from rooda.base.colors import Painter
 from rooda.base.problems import InvalidInput
 from rooda.base.secrets.masking import Masker
-from rooda.fleet.display.fleet_table import table_text
-from rooda.front.cli.fleet_sight import FleetSight
+from rooda.fleet.display.fleet_table import Sight, sight_at, table_text
+from rooda.fleet.place import Place
+from rooda.front.cli.fleet_here import NO_RUN, look_around, refuse_without_extra
 from rooda.front.recorded import Recorded, place_here
-from rooda.front.watch.fitted import Make
 from rooda.front.watch.sources import RunPlace, Sources
+from rooda.front.watch.widgets import Make
 from rooda.plan.world import World
 from rooda.run.control import AtWork
 from rooda.views.machine_runs import machine_runs
 from rooda.views.terminal.table import paragraph
 from rooda.world.state.record_place import RecordPlace
+
+# The fleet of the current folder for a view that stays open, and never fails without one.
+
+
+class FleetSight:
+    """Looks at the database of the fleet, if there is one."""
+
+    def __init__(self) -> None:
+        self._place: Place | None = None
+
+    def look(self) -> Sight | str:
+        """Return what the database has, or one sentence that says why there is nothing to see."""
+        try:
+            refuse_without_extra()
+            if self._place is None:
+                self._place = look_around({})[3]
+        except InvalidInput as error:
+            first = error.problems[0]
+            return f"{first.message[:1].upper()}{first.message[1:]}. {first.suggestion or ''}"
+        if not self._place.has_database:
+            return NO_RUN
+        found = sight_at(self._place)
+        return NO_RUN if isinstance(found, Sight) and not found.runs else found
 
 
 def place_to_open(world: World, name: str | None, masker: Masker) -> RunPlace | None:

@@ -30,8 +30,7 @@ from rooda.front.doctor.programs import (
 from rooda.plan.command import Agent, split
 from rooda.world.agents.adapter import Adapter
 from rooda.world.agents.agent_program import own_words, program_name
-from rooda.world.agents.facts import Account, account_of
-from rooda.world.agents.flag_rules import CommandLine, FlagRule, matches
+from rooda.world.agents.facts import Account, CommandLine, FlagRule, account_of, matches
 from rooda.world.agents.registry import KNOWN
 
 _DOWNLOADERS = ("npx", "bunx")  # launchers that download programs that are not installed

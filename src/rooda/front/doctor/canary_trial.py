@@ -11,21 +11,50 @@ from msgspec import Struct, field
 from rooda.base.event import Event
 from rooda.loop.events.agent import AgentSaid
 from rooda.loop.events.iteration import IterationEnded, PromptFailed
-from rooda.loop.services import Execute
+from rooda.loop.iteration import IterationReport, run_iteration
+from rooda.loop.services import Execute, Services
 from rooda.loop.stages.promises import Promises
+from rooda.loop.state import State
+from rooda.loop.tracker import FileChangeTracker
 from rooda.plan.command import Agent
 from rooda.plan.plan import Plan
 from rooda.plan.prompts.compose import promise_tag
 from rooda.plan.resolve import Values
-from rooda.run.trial import run_once
 from rooda.world.agents.agent_report import AgentReport
 from rooda.world.files.plain_files import read_plain_file
 from rooda.world.files.sight import Sight
 from rooda.world.git.git import Git, GitError
 from rooda.world.process.interrupts import Interrupts
 from rooda.world.process.request import Listener, ProcessRequest, ProcessResult
+from rooda.world.process.runner import Runner
 from rooda.world.state.folder import StateFolder
 from rooda.world.tools import Tools
+
+# Runs one iteration of a plan alone: without a lock, a record and views.
+
+
+def run_once(
+    plan: Plan,
+    name: str,
+    interrupts: Interrupts,
+    emit: Callable[[Event], None],
+    wrap: Callable[[Execute], Execute] = lambda execute: execute,
+) -> IterationReport:
+    """Run the first iteration of the plan under this name, and return its report.
+
+    `emit` gets every event. `wrap` may replace the function that runs the programs.
+    """
+    with Runner(name) as runner:
+        services = Services(
+            emit,
+            interrupts,
+            wrap(runner.run),
+            interrupts.stopwatch.now,
+            run=name,
+            tracker=FileChangeTracker(plan.workspace, plan.tools, state=plan.state),
+        )
+        return run_iteration(plan, State(), services)
+
 
 # -- the task --------------------------------------------------------------------------------
 

@@ -6,16 +6,15 @@ from typing import Any
 from msgspec import Struct
 
 from rooda import __version__
-from rooda.base.origin import Tier
+from rooda.base.problems import Tier
 from rooda.base.system import system_name
 from rooda.front.doctor import machine_checks
 from rooda.front.doctor.agent_checks import AgentExamination, check_agents
 from rooda.front.doctor.doctor_context import DoctorContext, DoctorOptions
 from rooda.front.doctor.findings import Finding, Mark, has_problem
 from rooda.front.doctor.fleet_checks import check_fleet
-from rooda.front.doctor.notify_checks import check_notifications
+from rooda.front.doctor.machine_checks import check_notifications, check_sandbox
 from rooda.front.doctor.programs import VERSION_TIMEOUT
-from rooda.front.doctor.sandbox_checks import check_sandbox
 from rooda.plan.inspect import inspect
 from rooda.plan.resolve import Values
 from rooda.plan.settings.settings import GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES, MIN_FREE_DISK

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rooda.base.controls import one_line
@@ -12,17 +12,25 @@ from rooda.base.problems import InvalidInput, Problem, Severity, errors, warning
 from rooda.front.doctor.findings import Finding, Mark
 from rooda.plan.layers import Layers
 from rooda.plan.locate import CONFIG_NAME, global_folder
-from rooda.plan.preflight.checks import LITTLE_DISK, check_disk, check_places
 from rooda.plan.preflight.git import Obstacle, find_top
+from rooda.plan.preflight.programs import LITTLE_DISK, check_disk, check_places
+from rooda.plan.preflight.sandbox import NO_SANDBOX
 from rooda.plan.preflight.state import check_state, record_place, warn_of_passing
+from rooda.plan.preflight.validate import check_notify, moments_of
 from rooda.plan.resolve import Values
 from rooda.plan.settings.flag_names import IN_FILES
+from rooda.plan.settings.settings import NOTIFY_URLS, SANDBOX_COMMAND, SANDBOX_KIND
 from rooda.plan.world import World
-from rooda.world.files.free_space import find_shortage
+from rooda.views.messages.targets import targets_of, unusable_addresses
+from rooda.world.files.file_systems import find_shortage
 from rooda.world.git.git import Git, GitError, unfinished
 from rooda.world.git.git_files import check_git_folder
 from rooda.world.git.identity import unknown_identity
-from rooda.world.git.work_tree import folders_to_top
+from rooda.world.git.work_tree import folders_to_top, work_tree
+from rooda.world.process.libc import has_socket_scopes
+from rooda.world.sandbox.private_git import about_git
+from rooda.world.sandbox.probe import try_bwrap
+from rooda.world.sandbox.sandbox_plan import SandboxError, SandboxKind
 from rooda.world.state.lock import LockHolder, is_locked, lock_holders, note_of_tree
 from rooda.world.state.lock_note import LockNote, read_note
 from rooda.world.state.record_place import find_place
@@ -200,3 +208,66 @@ def check_config(layers: Layers, problems: Sequence[Problem]) -> Iterator[Findin
         names = [layer.file for layer in layers.files() if layer.file]
         text = f"no errors in {', '.join(names)}" if names else "no config file: defaults apply"
         yield Finding("config", Mark.OK, text)
+
+
+# Checks whether a sandbox works on this machine, and says what it means to have none.
+
+
+_NO_SCOPES = (
+    "this kernel (older than Linux 6.12) can't hide abstract unix sockets: programs in the sandbox "
+    "reach those of X11 and of old D-Bus services while they have the network"
+)
+
+
+def check_sandbox(values: Values, tools: Tools, working_dir: Path) -> Iterator[Finding]:
+    """Check the sandbox that the settings choose, and whether bubblewrap works here."""
+    kind = values[SANDBOX_KIND]
+    if kind == SandboxKind.NONE:
+        yield Finding("sandbox", Mark.OK, f"no sandbox is on: {NO_SANDBOX}", "Set loop.sandbox")
+    elif kind == SandboxKind.COMMAND:
+        yield Finding("sandbox", Mark.OK, f"programs run behind `{values[SANDBOX_COMMAND]}`")
+    is_chosen = kind == SandboxKind.BWRAP
+    try:
+        path = try_bwrap(tools)
+    except SandboxError as error:
+        yield Finding("bwrap", Mark.PROBLEM if is_chosen else Mark.ABSENT, str(error), error.fix)
+        return
+    state = "is on" if is_chosen else "would work here"
+    yield Finding("bwrap", Mark.OK, f"sandbox bwrap {state}: {path}")
+    if words := about_git(work_tree(working_dir)):
+        yield Finding("git folder", Mark.OK, f"with sandbox bwrap, {words}")
+    if not has_socket_scopes():
+        advice = "Use a newer kernel, or sandbox.network: false"
+        yield Finding("sockets", Mark.WARNING if is_chosen else Mark.OK, _NO_SCOPES, advice)
+
+
+# Checks whether messages about runs can be sent from here. Sends none.
+
+
+_TOPIC = "notify"
+_TRY = "Try it: rooda notify --test"
+
+
+def check_notifications(
+    values: Values, tools: Tools, environ: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Yield where messages would go; nothing if no notifications are configured."""
+    moments = moments_of(values)
+    if not moments:
+        return
+    for problem in check_notify(values):
+        yield Finding(_TOPIC, Mark.WARNING, problem.message, problem.suggestion)
+    wrong = unusable_addresses(values)
+    for problem in wrong:
+        yield Finding(_TOPIC, Mark.PROBLEM, problem.message, problem.suggestion)
+    targets = targets_of(values, tools, environ)
+    about = f"notifications ({', '.join(moments)})"
+    services = [one.shown for one in targets if one.url]
+    if services and not wrong:
+        text = f"{about} go to {count(len(services), 'service')}: {', '.join(services)}"
+        yield Finding(_TOPIC, Mark.OK, text, _TRY)
+    elif targets and not services:
+        yield Finding(_TOPIC, Mark.OK, f"{about} are shown by {targets[0].shown}", _TRY)
+    elif not targets and not values[NOTIFY_URLS]:
+        text = f"{about} only ring the bell of the terminal: there is no desktop here"
+        yield Finding(_TOPIC, Mark.WARNING, text, "Set loop.notify.urls to send them to a service")

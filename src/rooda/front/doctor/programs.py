@@ -18,7 +18,6 @@ from rooda.base.event import Event
 from rooda.base.paths import file_mode
 from rooda.base.times import format_seconds
 from rooda.front.doctor.findings import Finding, Mark
-from rooda.world.files.interpreter import interpreter_of
 from rooda.world.process.clocks import Clock, Since
 from rooda.world.process.events import Output
 from rooda.world.process.exits import (
@@ -32,6 +31,7 @@ from rooda.world.process.exits import (
 from rooda.world.process.interrupts import Interrupts
 from rooda.world.process.request import ProcessRequest, ProcessResult
 from rooda.world.process.runner import Runner
+from rooda.world.tools import interpreter_of
 
 # -- where a program is ----------------------------------------------------------------------
 

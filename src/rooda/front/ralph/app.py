@@ -15,7 +15,7 @@ from rooda.plan.settings.settings import COLOR, ITERATION_TIMEOUT, MAX_ITERATION
 # Imported in functions: help needs none of it.
 if TYPE_CHECKING:
     from rooda.front.ralph.run_request import RalphArgs
-    from rooda.run.invocation import TakenUp
+    from rooda.run.request import TakenUp
 
 _EXIT_CODES = """Exit codes: 0 complete, or the maximum of iterations was reached; 1 wrong input;
 2 no implementation plan; 3 tests failed; 4 the agent failed; 5 git failed; 130 interrupted."""
@@ -122,7 +122,7 @@ def _run(session: CliContext, mode: str, parameters: Mapping[str, Any]) -> int:
     from rooda.front.starting import launch
     from rooda.loop.next_steps import RunCommands
     from rooda.plan.world import this_world
-    from rooda.run.invocation import Invocation
+    from rooda.run.request import Invocation
     from rooda.run.start import report
 
     ctx = click.get_current_context()

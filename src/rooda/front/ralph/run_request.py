@@ -11,18 +11,18 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from rooda.base.origin import Origin, Tier
 from rooda.base.paths import anchored, shown_from
-from rooda.base.problems import Problem, Severity
+from rooda.base.problems import Origin, Problem, Severity, Tier
+from rooda.base.templates import SHELL, fill
 from rooda.front.ralph.config_file import LARGEST_FILE, ConfigFinding, RalphConfig, read_config
 from rooda.front.ralph.home import Home
-from rooda.front.ralph.plan_tasks import PlanTasks, RalphPrompt, tasks_of
 from rooda.front.ralph.test_command import find_test_command
 from rooda.plan.layers import Layer, Valued
 from rooda.plan.locate import tree_around
+from rooda.plan.plan import CurrentTask
 from rooda.plan.preflight.tasks import task_file
 from rooda.plan.prepare import OwnFiles, Prepared, RunRequest, prepare
-from rooda.plan.prompts.parts import FilePart, PromptError, PromptTooLargeError
+from rooda.plan.prompts.parts import FilePart, PromptError, PromptTooLargeError, refuse_empty
 from rooda.plan.resolve import ONCE
 from rooda.plan.settings.flag_names import FlagNames
 from rooda.plan.settings.kinds import WrongValue
@@ -46,9 +46,81 @@ from rooda.plan.settings.settings import (
 )
 from rooda.plan.world import World
 from rooda.world.agents.registry import COMMANDS
-from rooda.world.files.sight import read_named
-from rooda.world.tasks.markdown_tasks import current_task
-from rooda.world.tasks.task_file import TaskFile
+from rooda.world.files.sight import Sight, read_named
+from rooda.world.tasks.task_file import (
+    Task,
+    TaskFile,
+    TaskFileError,
+    became_complete,
+    current_task,
+    first_heading,
+)
+
+# The task of an iteration by ralph's implementation plan, and ralph's prompt.
+
+
+_NO_TASK = "none"
+
+
+class PlanTasks(Struct):
+    """Reads the plan before and after the agent, which may have changed it."""
+
+    plan: TaskFile | None  # None if the agent does not work on a task of the plan
+    prompt: FilePart
+    _before: tuple[Task, ...] = ()
+
+    def now(self) -> CurrentTask:
+        """Return the task in progress, else the first open one, else the heading of the prompt."""
+        self._before = self._tasks()
+        task = current_task(self._before)
+        if task is not None:
+            return CurrentTask(task.name, task.spec or "none")
+        return CurrentTask(self._heading(), "none")
+
+    def done(self, before: CurrentTask) -> CurrentTask:
+        """Return the task that became complete, else the one before."""
+        task = became_complete(self._before, self._tasks())
+        return CurrentTask(task.name, task.spec or "none") if task is not None else before
+
+    def in_sight(self, sight: Sight, /) -> "PlanTasks":
+        """Return the tasks for an agent that sees only this."""
+        plan = None if self.plan is None else replace(self.plan, sight=sight)
+        return PlanTasks(plan, replace(self.prompt, sight=sight))
+
+    def _tasks(self) -> tuple[Task, ...]:
+        return () if self.plan is None else tasks_of(self.plan)
+
+    def _heading(self) -> str:
+        try:
+            return first_heading(self.prompt.read(MAX_PROMPT_SIZE.default)) or _NO_TASK
+        except PromptError:
+            return _NO_TASK
+
+
+def tasks_of(plan: TaskFile) -> tuple[Task, ...]:
+    """Return the tasks in the plan; none if it can't be read."""
+    try:
+        return plan.read()
+    except TaskFileError:
+        return ()
+
+
+class RalphPrompt(Struct, frozen=True):
+    """A prompt file with `${NAME}`s in it."""
+
+    file: FilePart
+    names: tuple[tuple[str, str], ...]
+
+    def in_sight(self, sight: Sight, /) -> "RalphPrompt":
+        """Return the prompt for an agent that sees only this."""
+        return replace(self, file=replace(self.file, sight=sight))
+
+    def read(self, iteration: int, most: int | None = None, /) -> str:
+        """Return the prompt of an iteration. Raises PromptError, also beyond `most` bytes."""
+        text = self.file.read(most)
+        refuse_empty(text, self.file.name)
+        return fill(text, {**dict(self.names), "ITERATION": iteration}, SHELL)
+
 
 _NO_PLAN = "Implementation plan not found. Run 'ralph plan' first."
 _AGENTS = "AGENTS.md"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import dropwhile, takewhile
 
 from rooda.base.markdown import LineKind, MarkdownLine, label_of, lines_of, plain
-from rooda.front.ralph.shell_value import read_value
+from rooda.front.ralph.config_file import read_value
 
 _LINES_BELOW = 50  # lines below a label that may contain the command
 _END = 20  # characters at the end of a line that may contain a colon

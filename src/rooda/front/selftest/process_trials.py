@@ -16,8 +16,7 @@ from rooda.front.selftest.misbehaviour import (
     Kept,
     Misbehaviour,
 )
-from rooda.front.selftest.scratch import Rooda, Scratch, TrialFailed
-from rooda.front.selftest.survivors import is_alive, record
+from rooda.front.selftest.scratch import Rooda, Scratch, TrialFailed, is_alive, record
 from rooda.front.selftest.trial import (
     NO_CRASH,
     NOTHING_LIVES,

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from rooda.base.controls import one_line
 from rooda.base.secrets.masking import Masker
-from rooda.front.watch.fitted import Make
 from rooda.front.watch.run_list import ListReader
+from rooda.front.watch.widgets import Make
 from rooda.record.json_objects import last_attempts
 from rooda.record.reader import RecordReader
 from rooda.record.rows import StoreError

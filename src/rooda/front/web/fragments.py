@@ -6,13 +6,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from rooda.front.web.fleets import FleetTable
-from rooda.front.web.run_cards import MOST, RunCard
-from rooda.front.web.sources import FoundIteration, FoundRun
+from rooda.front.web.sources import MOST, FleetTable, FoundIteration, FoundRun, RunCard
 from rooda.views.model.summary import RunSummary
 from rooda.views.report.details import DetailReader
-from rooda.views.report.environment import environment
-from rooda.views.report.page import listed_values, values
+from rooda.views.report.page import environment, listed_values, values
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _MOST_ROWS = 200  # iterations in the list of a run

@@ -10,13 +10,10 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from rooda.front.web.app import Pages
-from rooda.front.web.connections import Connection
-from rooda.front.web.fleets import Fleets
-from rooda.front.web.hub import Hub
-from rooda.front.web.run_cards import RunCards
-from rooda.front.web.sources import Sources
-from rooda.front.web.threads import Threads
-from rooda.views.record_types import prepare_types
+from rooda.front.web.guard import Connection
+from rooda.front.web.hub import Hub, Threads
+from rooda.front.web.sources import Fleets, RunCards, Sources
+from rooda.views.machine_runs import prepare_types
 from rooda.world.process.interrupts import Interrupts
 
 HOST = "127.0.0.1"

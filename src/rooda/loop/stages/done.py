@@ -9,13 +9,56 @@ from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.services import Services
 from rooda.loop.stages import verify
 from rooda.loop.stages.doneness import Answer, about_removed, by_command, by_tasks
-from rooda.loop.stages.tasks import standing_of
 from rooda.plan.plan import Plan
-from rooda.plan.settings.settings import DONE_WHEN, SHOW_AI_OUTPUT, SIGNALS_SUCCESS, VERIFY_TIMEOUT
+from rooda.plan.settings.settings import (
+    DONE_WHEN,
+    SHOW_AI_OUTPUT,
+    SIGNALS_CONFIRM,
+    SIGNALS_SUCCESS,
+    VERIFY_TIMEOUT,
+)
 from rooda.plan.settings.text_kinds import BY_SIGNAL, done_command
 from rooda.world.agents.failure_kinds import FailureKind
 from rooda.world.tasks.standing import TaskLedger, TaskStanding
+from rooda.world.tasks.task_file import Task, TaskFile, TaskFileError
 from rooda.world.tools import Finished
+
+# Reads the task file before and after the agent, which may change it, remove it or forge it.
+
+
+def standing_of(plan: Plan, ledger: TaskLedger) -> TaskStanding | None:
+    """Return where the run stands with its tasks now; None if it has no task file."""
+    return None if plan.tasks is None else _standing(ledger, *_read(plan.tasks))
+
+
+def note_tasks(context: IterationContext) -> None:
+    """Note the tasks before the agent starts: what is gone after it, the agent has removed."""
+    if context.plan.tasks is not None:
+        context.tasks_before, _ = _read(context.plan.tasks)
+
+
+def read_tasks(context: IterationContext) -> None:
+    """Find out what the agent did to the tasks."""
+    file = context.plan.tasks
+    if file is None or not context.is_started:
+        return
+    now, trouble = _read(file)
+    context.ledger = context.ledger.after_agent(context.tasks_before, now, file.read_done())
+    context.standing = _standing(context.ledger, now, trouble)
+    context.learn(tasks=context.standing.known_count)
+
+
+def _read(file: TaskFile) -> tuple[tuple[Task, ...], str]:
+    """Return the tasks, and why rooda can't read them."""
+    try:
+        return file.read(), ""
+    except TaskFileError as error:
+        return (), f"{file.shown} {error}"
+
+
+def _standing(ledger: TaskLedger, tasks: tuple[Task, ...], trouble: str) -> TaskStanding:
+    return replace(ledger.standing(tasks), trouble=trouble)
+
 
 # -- stages ------------------------------------------------------------------------------------
 
@@ -92,3 +135,26 @@ def _run(plan: Plan, services: Services, command: str, number: int) -> Finished:
             )
         )
     return finished
+
+
+# The stage that asks for several iterations in a row with SUCCESS (`signals.confirm`).
+
+
+_WORDS = (
+    "An earlier iteration reported that the work is complete. Check this yourself: compare the "
+    "work with the task, and try it out. If something is missing or wrong, go on with it. If "
+    "nothing is, report again that the work is complete."
+)
+
+
+def confirm_success(context: IterationContext) -> None:
+    """Let the run go on until enough iterations in a row have signaled SUCCESS."""
+    needed, outcome = context.plan.values[SIGNALS_CONFIRM], context.decided
+    if needed == 1 or outcome.verdict is not Verdict.COMPLETE:
+        return
+    number = context.state.successes + 1
+    outcome = replace(outcome, successes=number)
+    if number < needed:
+        outcome = replace(outcome, verdict=Verdict.CONTINUE)
+        context.add_feedback(_WORDS)
+    context.outcome = outcome

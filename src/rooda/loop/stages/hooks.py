@@ -12,7 +12,7 @@ from rooda.loop.events.work import HookEnded
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.services import Services
 from rooda.plan.plan import Plan
-from rooda.plan.settings.hook_kind import Hook
+from rooda.plan.settings.feature_kinds import Hook
 from rooda.plan.settings.setting import Setting
 from rooda.plan.settings.settings import (
     HOOKS_LOOP_END,

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from rooda.base.origin import Tier
+from rooda.base.controls import one_line
 from rooda.base.paths import first_names, is_folder
-from rooda.base.problems import Problem, Severity
+from rooda.base.problems import Problem, Severity, Tier
 from rooda.base.secrets.sensitive import IGNORE_OR_ALLOW
 from rooda.plan.own_files import pathspecs
 from rooda.plan.resolve import Values
@@ -23,9 +24,11 @@ from rooda.plan.settings.settings import (
     GIT_REQUIRE_CHANGES,
     VERIFY_CLEAN,
 )
+from rooda.world.git.branches import Branches, is_branch_name, push_remote
 from rooda.world.git.git import Git, GitError, unfinished_in
 from rooda.world.git.git_files import check_git_folder, check_rules
-from rooda.world.git.new_secrets import NewSecrets
+from rooda.world.git.identity import unknown_identity
+from rooda.world.git.new_files import NewSecrets
 from rooda.world.git.work_tree import explain_refusal
 from rooda.world.tools import Tools
 
@@ -201,3 +204,161 @@ def _warn_of_secrets(values: Values, top: Path, tools: Tools) -> Iterator[Proble
 def _warning(values: Values, message: str, fix: str) -> Problem:
     origin, field = values.origin(GIT_COMMIT), values.field(GIT_COMMIT)
     return Problem.at(origin, field, message, fix, Severity.WARNING)
+
+
+# Checks before the first iteration that rooda can switch to the branch of the settings.
+
+
+_HEADS = ("refs/heads/", "heads/")
+_REMOTES = ("refs/remotes/", "remotes/", "")
+_TITLE = "Branch can't be used"
+
+
+def check_changes(
+    values: Values, folder: Path, tools: Tools, *, resumed: bool
+) -> Iterator[Problem]:
+    """Yield what the run would mix up with its own work, or what keeps it from its branch.
+
+    Commits that a killed run left in the agent's own git folder look like changes, until rooda has
+    taken them over.
+    """
+    if not resumed:
+        yield from check_clean(values, folder, tools)
+    yield from check_branch(values, folder, tools, resumed=resumed)
+
+
+def check_branch(
+    values: Values, folder: Path, tools: Tools, *, resumed: bool = False
+) -> Iterator[Problem]:
+    """Yield what keeps git from switching to the branch.
+
+    A resumed run that is on the branch already switches to nothing, so its tree may have changes.
+    """
+    name = values[GIT_BRANCH]
+    if name is None or not is_folder(folder):
+        return
+    top = find_top(folder, tools)
+    if isinstance(top, Obstacle):
+        yield _problem(values, top.reason, f"{top.fix}, or leave the branch out")
+        return
+    git = Git(top, tools)
+    if not is_branch_name(git, name):
+        message = f"{name!r} is not a name that git accepts for a branch"
+        yield _problem(values, message, "Choose another, such as night-1")
+        return
+    try:
+        yield from _check(values, name, git, tools, resumed=resumed)
+    except GitError as error:
+        yield _problem(values, str(error), "Check that `git status` works here")
+
+
+def _check(
+    values: Values, name: str, git: Git, tools: Tools, *, resumed: bool
+) -> Iterator[Problem]:
+    branches = Branches.find(git)
+    if branches.current == name and resumed:
+        return
+    if name not in branches.used_in and (plain := _meant(name, git)):
+        message = f"{name} is not the name of a new branch: it means the branch {plain}"
+        advice = f"Write {plain}; for a branch with that very name, create it: git branch {name}"
+        yield _problem(values, message, advice)
+        return
+    if elsewhere := branches.used_elsewhere(name, git.folder):
+        message = f"the branch {name} is checked out in another work tree: {one_line(elsewhere)}"
+        yield _problem(values, message, "Start rooda there, or choose another branch")
+    if rival := branches.rival(name):
+        message = f"git can't create the branch {name} beside the branch {rival}"
+        yield _problem(values, message, "Choose a name that does not begin with another one")
+    if reason := unfinished_in(git):
+        yield _problem(values, reason, FINISH_IT)
+    elif changed := changed_files(values, git.folder, tools):
+        message = (
+            f"tracked files have uncommitted changes: {first_names(changed, most=MOST_LISTED)}"
+        )
+        yield _problem(values, message, "Commit them, or put them aside with `git stash`")
+
+
+def _meant(name: str, git: Git) -> str:
+    """Return the branch that `refs/heads/x`, `heads/x` or `origin/x` means; "" for a plain name."""
+    remotes = (git.ask("remote") or "").split() if "/" in name else []
+    of_remotes = [f"{prefix}{remote}/" for prefix in _REMOTES for remote in remotes]
+    prefixes = [*_HEADS, *of_remotes]
+    return next((name.removeprefix(one) for one in prefixes if name.startswith(one)), "")
+
+
+def _problem(values: Values, message: str, fix: str) -> Problem:
+    origin, field = values.origin(GIT_BRANCH), values.field(GIT_BRANCH)
+    return Problem.at(origin, field, message, fix, title=_TITLE)
+
+
+# Checks before the first iteration that the commits and pushes of the user's settings can work.
+
+
+def check_publishing(values: Values, folder: Path, tools: Tools) -> Iterator[Problem]:
+    """Yield why rooda could not commit or push, where the user and not a preset asks for it.
+
+    An unfinished merge or rebase is named for a preset too, as a warning. If git can't be used at
+    all, `check_git` says so.
+    """
+    wanted = [row for row in (GIT_COMMIT, GIT_PUSH) if values[row]]
+    top = find_top(folder, tools) if wanted and is_folder(folder) else None
+    if top is None or isinstance(top, Obstacle):
+        return
+    asked = [row for row in wanted if values.origin(row).tier > Tier.PRESET]
+    git = Git(top, tools)
+    try:
+        operation = unfinished_in(git)
+        branch = values[GIT_BRANCH] or Branches.find(git).current
+        unknown = unknown_identity(git, tools) if GIT_COMMIT in asked else None
+    except GitError as error:
+        fix = "Check that `git status` works here"
+        yield from (_at_publishing(values, row, str(error), fix) for row in asked[:1])
+        return
+    if operation is not None:
+        # git can push during a merge. It can't during a rebase, which detaches HEAD.
+        held = [row for row in wanted if row is GIT_COMMIT or branch is None]
+        yield from (_unfinished(values, row, operation) for row in held)
+    elif branch is None:
+        why = "HEAD is detached, so there is no branch to commit to or to push"
+        yield from (_at_publishing(values, row, why, "Start with --branch NAME") for row in asked)
+    if unknown is not None:
+        yield _at_publishing(
+            values, GIT_COMMIT, unknown.reason, f"Tell git who you are: {unknown.fix}"
+        )
+    if branch is not None and GIT_PUSH in asked:
+        yield from _check_remote(values, git, branch)
+
+
+def _unfinished(values: Values, row: Setting[bool], operation: str) -> Problem:
+    problem = _at_publishing(values, row, operation, FINISH_IT)
+    # A preset that does not commit the user's own changes must not do so after the merge either.
+    keeps_out = row is GIT_COMMIT and values[GIT_DIRTY] == "stop"
+    is_asked_for = values.origin(row).tier > Tier.PRESET or keeps_out
+    return problem if is_asked_for else replace(problem, severity=Severity.WARNING)
+
+
+def _check_remote(values: Values, git: Git, branch: str) -> Iterator[Problem]:
+    def ask(*arguments: str) -> str:
+        try:
+            return git.ask(*arguments) or ""
+        except GitError:
+            return ""
+
+    remote, remotes = push_remote(ask, branch), ask("remote").split()
+    if not remotes:
+        why, fix = "the repository has no remote", "Add one with `git remote add origin URL`"
+    elif not remote:
+        why = f"git can't tell which of its remotes to push to: {one_line(', '.join(remotes))}"
+        fix = "Choose one with `git config remote.pushDefault NAME`"
+    elif remote not in remotes and not any(sign in remote for sign in "/:"):
+        why = f"the remote that git would push to does not exist: {one_line(remote)}"
+        fix = f"Add it with `git remote add {one_line(remote)} URL`"
+    else:
+        return
+    yield _at_publishing(values, GIT_PUSH, why, fix)
+
+
+def _at_publishing(values: Values, row: Setting[bool], reason: str, fix: str) -> Problem:
+    off = f"or turn it off with --no-{row.flag_name.removeprefix('--')}"
+    message = f"{row.key} is on, but {reason}"
+    return Problem.at(values.origin(row), values.field(row), message, f"{fix}, {off}", title=TITLE)

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from rooda.base.origin import Origin, Tier
 from rooda.base.paths import file_mode
-from rooda.base.problems import Problem, Severity
+from rooda.base.problems import Origin, Problem, Severity, Tier
 from rooda.base.secrets.sensitive import without_secret_values
 from rooda.plan.command import Agent
 from rooda.plan.layers import PhaseValue
-from rooda.plan.preflight.checks import Check
+from rooda.plan.preflight.programs import Check
 from rooda.plan.prompts.parts import FilePart
 from rooda.plan.repository_values import HOW_TO_TRUST, is_in
 from rooda.plan.resolve import Values
@@ -164,7 +163,7 @@ def check_paths(
 def _check_words(agent: Agent, working_dir: Path) -> Iterator[Problem]:
     """Yield the files on the command line of an agent that the sandbox would show for it."""
     from rooda.world.sandbox.home import is_in_toolchain  # noqa: PLC0415 - see above
-    from rooda.world.sandbox.system_mounts import is_shown  # noqa: PLC0415
+    from rooda.world.sandbox.mounts import is_shown  # noqa: PLC0415
 
     command, home = agent.command, Path.home()
     tree = command.written.tree
@@ -248,8 +247,7 @@ def _check_left_git(values: Values, state: StateFolder | None) -> Iterator[Probl
 
 
 def _check_plan(plan: "SandboxPlan", values: Values) -> Iterator[Problem]:
-    from rooda.world.sandbox.checks import check_plan  # noqa: PLC0415 - see above
-    from rooda.world.sandbox.probe import try_bwrap  # noqa: PLC0415
+    from rooda.world.sandbox.probe import check_plan, try_bwrap  # noqa: PLC0415 - see above
     from rooda.world.sandbox.sandbox_plan import SandboxError, SandboxKind  # noqa: PLC0415
 
     yield from (_problem(error, values) for error in check_plan(plan))

@@ -3,12 +3,13 @@
 import shlex
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from rooda.base.lookup import did_you_mean
 from rooda.base.paths import anchored, file_mode
-from rooda.base.problems import Problem, Severity
+from rooda.base.problems import Problem, Severity, Tier
 from rooda.plan.command import Agent
 from rooda.plan.layers import FILE_RUN, Layer, Layers
 from rooda.plan.prompts.parts import PHASES
@@ -22,6 +23,8 @@ from rooda.plan.settings.settings import (
     MAX_DURATION,
     MAX_ITERATIONS,
     MAX_TOKENS,
+    NOTIFY_ON,
+    NOTIFY_URLS,
     SIGNALS_FAILURE,
     SIGNALS_SUCCESS,
     ZERO_MEANS_UNLIMITED,
@@ -153,3 +156,30 @@ def warn_of_agents(agents: Sequence[Agent], values: Values) -> Iterator[Problem]
                     "(docs/reference/agents.md)",
                     Severity.WARNING,
                 )
+
+
+# Which messages a run sends, and whether they can be sent (`notify`).
+
+
+INSTALL = "pip install 'rooda[notify]'"
+
+
+def check_notify(values: Values) -> Iterator[Problem]:
+    """Warn of addresses that can't get a message, because the extra is not installed."""
+    urls, moments = values[NOTIFY_URLS], values[NOTIFY_ON]
+    if urls and moments and find_spec("apprise") is None:
+        yield Problem.at(
+            values.origin(NOTIFY_URLS),
+            values.field(NOTIFY_URLS),
+            "notifications to services need a package that is not installed: apprise. Instead, "
+            "rooda shows them on the desktop, or rings the bell of the terminal",
+            f"Install it: {INSTALL}",
+            Severity.WARNING,
+        )
+
+
+def moments_of(values: Values) -> tuple[str, ...]:
+    """Return the moments to tell about; none if the user has set neither addresses nor moments."""
+    is_chosen = values.origin(NOTIFY_ON).tier is not Tier.BUILTIN
+    moments = values[NOTIFY_ON] or ()
+    return moments if values[NOTIFY_URLS] or is_chosen else ()

@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from rooda.base.colors import CHOICES
-from rooda.plan.settings.auto_kind import AutoBoolean, SwitchedWord
-from rooda.plan.settings.hook_kind import HookList
+from rooda.plan.settings.feature_kinds import AddressList, HookList, MomentList
 from rooda.plan.settings.kinds import Age, Boolean, Dollars, Integer, Seconds, Size, Timeout
-from rooda.plan.settings.notify_kinds import AddressList, MomentList
 from rooda.plan.settings.setting import Setting, optional, setting
 from rooda.plan.settings.text_kinds import (
     BY_SIGNAL,
+    AutoBoolean,
     DoneWhen,
     FolderText,
     NameList,
@@ -26,6 +25,7 @@ from rooda.plan.settings.text_kinds import (
     PathText,
     ShellCommand,
     SignalWord,
+    SwitchedWord,
     TemplateText,
     Text,
     TextList,

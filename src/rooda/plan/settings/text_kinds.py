@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from rooda.base.lookup import did_you_mean
-from rooda.base.path_patterns import parts_of
-from rooda.base.paths import anchored
+from rooda.base.paths import anchored, parts_of
 from rooda.base.secrets.sensitive import masked_url
 from rooda.base.templates import has_lone_brace, names_in, template_pattern
-from rooda.plan.settings.kinds import Kind, Schema, WrongValue, brief
+from rooda.plan.settings.kinds import Boolean, Kind, Schema, WrongValue, brief
 
 _DATABASES = ("sqlite:///", "postgresql://", "postgres://", "postgresql+psycopg://")
 
@@ -236,7 +235,7 @@ class NameList(TextList, frozen=True):
 
 
 class PathPatternList(TextList, frozen=True):
-    """Several patterns of paths in the work tree (`rooda.base.path_patterns`)."""
+    """Several patterns of paths in the work tree (`rooda.base.paths`)."""
 
     def check(self, raw: object) -> tuple[str, ...]:
         patterns = super().check(raw)
@@ -314,3 +313,72 @@ class TextMap(Kind[Mapping[str, str | None]], frozen=True):
         if isinstance(value, (list, dict)) or (isinstance(value, str) and "\0" in value):
             raise WrongValue(f"the value of {name} must be text", "Put it in quotes")
         return None if value is None else str(value)
+
+
+# Kinds of settings that take true and false besides words.
+
+
+_AUTO = "auto"
+_WORDS = "auto, true or false"
+
+
+class AutoBoolean(Kind[str], frozen=True):
+    """`auto`, `true` or `false`; the value is that word."""
+
+    metavar = "auto|BOOL"
+
+    def check(self, raw: object) -> str:
+        """Return the word for what a file gives."""
+        if isinstance(raw, bool):
+            return Boolean().show(raw)
+        if isinstance(raw, str) and raw in (_AUTO, "true", "false"):
+            return raw
+        raise WrongValue(f"must be {_WORDS}, not {brief(raw)}", f"Write {_WORDS}")
+
+    def from_text(self, text: str) -> str:
+        """Return the word for what a flag or a variable gives."""
+        if text.strip().lower() == _AUTO:
+            return _AUTO
+        try:
+            return Boolean().show(Boolean().from_text(text))
+        except WrongValue:
+            return self.check(text)
+
+    def plain(self, value: str) -> object:
+        """Return the value as YAML and JSON have it."""
+        return value if value == _AUTO else value == "true"
+
+    def schema(self) -> Schema:
+        """Return the kind as JSON Schema."""
+        return {"enum": [_AUTO, True, False]}
+
+
+class SwitchedWord(OneOf, frozen=True):
+    """One of a few words; `true` stands for the word `on`, and `false` for the word `off`."""
+
+    on: str
+    off: str
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words for a flag or a variable."""
+        return (*self.options, *Boolean.words())
+
+    def check(self, raw: object) -> str:
+        """Return the word for what a file gives."""
+        if isinstance(raw, bool):
+            return self.on if raw else self.off
+        return super().check(raw)
+
+    def from_text(self, text: str) -> str:
+        """Return the word for what a flag or a variable gives."""
+        if text in self.options:
+            return text
+        try:
+            return self.check(Boolean().from_text(text))
+        except WrongValue:
+            return self.check(text)
+
+    def schema(self) -> Schema:
+        """Return the kind as JSON Schema."""
+        return {"enum": [*self.options, True, False]}

@@ -9,10 +9,10 @@ from pathlib import PurePath
 from rooda.base.secrets.masking import Masker
 from rooda.loop.events.emitter import Emitter
 from rooda.plan.plan import Plan
-from rooda.plan.preflight.messages import moments_of
+from rooda.plan.preflight.validate import moments_of
 from rooda.record.reader import RecordReader
 from rooda.record.rows import StoreError
-from rooda.run.invocation import Invocation
+from rooda.run.request import Invocation
 from rooda.views.model.build import summarize
 from rooda.views.model.summary import RunSummary
 from rooda.world.state.folder import open_to_append

@@ -31,9 +31,8 @@ from rooda.plan.settings.settings import (
 )
 from rooda.plan.world import this_world
 from rooda.record.given_flags import GivenFlags
-from rooda.record.gone_trees import forget_gone_trees
 from rooda.record.recorder import Recorder
-from rooda.record.retention import RetentionLimits, prune
+from rooda.record.retention import RetentionLimits, forget_gone_trees, prune
 from rooda.record.rows import RecordedRepository, RunRow, StoreError
 from rooda.record.store import Store
 from rooda.run.resume import Resumed
@@ -134,7 +133,7 @@ class Recording(Struct, frozen=True):
 
     def _report(self, emitter: Emitter, run: str, path: Path, masker: Masker) -> None:
         """Write the report while the run is at work. Imported here: most runs write none."""
-        from rooda.views.report.live import ReportWriter  # noqa: PLC0415
+        from rooda.views.report.make import ReportWriter  # noqa: PLC0415
 
         def tell(error: str) -> None:
             emitter(ReportFailed(str(path), error))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from rooda.base.problems import InvalidInput, Problem, errors
 from rooda.plan.plan import Plan
-from rooda.plan.preflight.branch import check_changes
+from rooda.plan.preflight.git import check_changes
 from rooda.plan.preflight.sandbox import TITLE
 
 if TYPE_CHECKING:

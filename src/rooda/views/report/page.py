@@ -6,12 +6,16 @@ The page of `rooda web` has the same parts: `values` is what their templates kno
 import hashlib
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from rooda import __version__
 from rooda.base.colors import Color
+from rooda.base.numbers import money
 from rooda.base.times import format_duration
 from rooda.loop.state import known_status
 from rooda.loop.wait_kinds import WaitKind
@@ -19,18 +23,65 @@ from rooda.views.model.open_tasks import left_words
 from rooda.views.model.summary import TIME_KINDS, IterationSummary, RunSummary, Span, SpanKind
 from rooda.views.report.details import DetailReader
 from rooda.views.report.drawn_timeline import timeline
-from rooda.views.report.environment import TEMPLATES, environment
 from rooda.views.report.plots import plots
+from rooda.views.report.untrusted import plain_line, plain_text
 from rooda.views.wording.labels import (
     KIND_NAMES,
     brief_duration,
+    brief_number,
     changes_words,
     clock,
     clock_at,
+    day,
+    not_known,
     share,
     times_of,
 )
-from rooda.views.wording.sentences import MOST_NOTES, title_of, what_failed
+from rooda.views.wording.lines import holding_of
+from rooda.views.wording.sentences import MOST_NOTES, short, title_of, what_failed
+
+# Jinja2 for the pages of rooda: everything is escaped, and no text has control characters.
+#
+# Jinja2 is imported here and nowhere else, so only the making of a page imports it.
+
+
+TEMPLATES = Path(__file__).with_name("templates")
+
+
+@cache
+def environment(*folders: Path) -> Environment:
+    """Return what makes pages of the templates of these folders, and of the report's parts."""
+    made = Environment(
+        loader=FileSystemLoader([*folders, TEMPLATES]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finished,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "line": plain_line,
+        "block": plain_text,
+        "diffline": lambda text: text or " ",
+        "clock": clock,
+        "day": day,
+        "brief": brief_duration,
+        "duration": format_duration,
+        "number": brief_number,
+        "money": money,
+        "short": short,
+        "holding": holding_of,
+        "not_known": not_known,
+    }
+    return made
+
+
+def _finished(value: object) -> object:
+    """Return what an expression of the template writes: no text has control characters."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return plain_text(value)
+
 
 _MOST_ROWS = 400  # iterations in the list
 _MOST_FILES = 12  # of an iteration

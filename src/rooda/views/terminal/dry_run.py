@@ -4,8 +4,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from rooda.base.controls import clean
-from rooda.base.origin import Tier
-from rooda.base.problems import Problem, Severity, errors, in_order, warnings
+from rooda.base.problems import Problem, Severity, Tier, errors, in_order, warnings
 from rooda.base.secrets.sensitive import without_secret_values
 from rooda.loop.note_delivery import prompt_with_notes
 from rooda.plan.plan import Plan

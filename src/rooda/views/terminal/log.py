@@ -13,15 +13,35 @@ from datetime import datetime
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rooda.base.colors import Color, Painter
 from rooda.base.controls import BIDIRECTIONAL
 from rooda.base.event import Event, LogLevel
+from rooda.base.secrets.masking import Masker
 from rooda.base.widths import cut
+from rooda.loop.events.agent import AgentSaid
 from rooda.loop.events.emitter import Stamped
 from rooda.loop.events.iteration import IterationEnded
 from rooda.world.files.beneath import Beneath
 from rooda.world.git.work_tree import OUTSIDE, leads_out
+
+# Events as views show them: without secrets.
+
+
+class EventMasker:
+    """Masks the texts of events. What agents say comes line by line, private keys too."""
+
+    def __init__(self, masker: Masker) -> None:
+        self._masker = masker
+        self._said = masker.lines()
+
+    def __call__(self, event: Event) -> Event:
+        """Return the event without secrets."""
+        if isinstance(event, AgentSaid):
+            return replace(event, text=self._said(event.text))
+        return self._masker.tree(event)
+
 
 SCHEMA_VERSION = 1
 _CONTROLS = re.compile(rf"[\x7f-\x9f{BIDIRECTIONAL}]")

@@ -6,21 +6,79 @@ from msgspec import Struct
 
 from rooda.base.colors import Color, Painter
 from rooda.base.controls import one_line, shown_words
-from rooda.base.numbers import count
+from rooda.base.numbers import count, money
 from rooda.base.times import format_duration
 from rooda.base.widths import width
 from rooda.loop.events.run import HistoryPruned
 from rooda.loop.events.work import HookEnded
 from rooda.loop.next_steps import NextCommand
 from rooda.loop.state import known_status
+from rooda.loop.wait_kinds import known_wait
 from rooda.record.given_flags import masked_flags
-from rooda.record.rows import RunRow
+from rooda.record.rows import RecordedWait, RunRow
+from rooda.views.model.brief import RunBrief
 from rooda.views.model.open_tasks import tasks_line
 from rooda.views.model.summary import IterationSummary, ProofState, RunSummary
-from rooda.views.terminal.recorded_waits import WaitGroup, grouped_waits
 from rooda.views.terminal.table import Cell, Column, named_lines, paragraph, table
 from rooda.views.wording import lines
-from rooda.views.wording.sentences import MOST_NOTES
+from rooda.views.wording.labels import date_and_time
+from rooda.views.wording.lines import brief
+from rooda.views.wording.sentences import MOST_NOTES, target_of
+
+# Describes the waits of a run; waits for one outage, or after failures, are one group. Pure.
+
+
+class WaitGroup(Struct, frozen=True):
+    """The waits of a run for one and the same outage, those after failures, or a single wait."""
+
+    last: RecordedWait
+    number: int = 1
+    total: float = 0.0  # seconds
+
+    @property
+    def cause(self) -> str:
+        """What the run waited for, or before what."""
+        return target_of(self.last)
+
+    def joined(self, wait: RecordedWait) -> "WaitGroup":
+        """Return the group with one more wait."""
+        return WaitGroup(wait, self.number + 1, self.total + (wait.waited or 0.0))
+
+    def is_continued_by(self, wait: RecordedWait) -> bool:
+        """Return whether the wait is for the same outage, or both are after the same failure."""
+        kind = known_wait(wait.kind)
+        if kind is not None and kind.row.is_grouped:
+            return (wait.kind, wait.what) == (self.last.kind, self.last.what)
+        before = self.last.lasted
+        if wait.lasted is None or before is None:
+            return False
+        return wait.lasted > before and wait.lasted >= before + (self.last.waited or 0.0)
+
+    def __str__(self) -> str:
+        """Return how long the run waited, or until when it will wait."""
+        last = self.last
+        if last.waited is None:
+            words = f"{format_duration(last.seconds)} until {date_and_time(last.until)}"
+        else:
+            words = f"{format_duration(last.waited)} of {format_duration(last.seconds)}"
+        if self.number > 1:
+            words = f"{self.number} waits of {format_duration(self.total)}, the last {words}"
+        if last.lasted is None:
+            return words
+        lasted = format_duration(last.lasted + (last.waited or 0.0))
+        return f"{words}, in an outage of {lasted}"
+
+
+def grouped_waits(waits: Sequence[RecordedWait]) -> list[WaitGroup]:
+    """Return the waits of a run; those for the same outage or failure are one group."""
+    found: list[WaitGroup] = []
+    for wait in waits:
+        if found and found[-1].is_continued_by(wait):
+            found[-1] = found[-1].joined(wait)
+        else:
+            found.append(WaitGroup(wait, total=wait.waited or 0.0))
+    return found
+
 
 _RUNS = 3  # names of deleted runs
 _WAITS = 10
@@ -229,3 +287,54 @@ def hook_table(hooks: Sequence[HookEnded], page: Page) -> str:
         for hook in hooks
     ]
     return "\n" + table(columns, rows, room=page.room, paint=page.paint)
+
+
+# The runs of a record for people, one line each.
+
+
+# The name of a run, its status and the reason stay; the name has the time of the start too.
+_RUN_COLUMNS = (
+    Column("RUN"),
+    Column("STARTED", 6),
+    Column("PROCEDURE", 3),
+    Column("STATUS"),
+    Column("ITERATIONS", 2),
+    Column("TASKS", 3),
+    Column("TIME", 1, is_right=True),
+    Column("WAITED", 5, is_right=True),
+    Column("VERIFY", 7, is_right=True),
+    Column("COST", 4, is_right=True),
+    Column("WHY"),
+)
+_TREE = Column("WORK TREE")
+
+
+def runs_text(runs: Sequence[RunBrief], page: Page, trees: Sequence[str] = ()) -> str:
+    """Return one line for each run; `trees` are their work trees, if those differ."""
+    if not trees:
+        return table(_RUN_COLUMNS, list(map(_run_row, runs)), room=page.room, paint=page.paint)
+    rows = [(Cell(tree), *_run_row(run)) for tree, run in zip(trees, runs, strict=True)]
+    return table((_TREE, *_RUN_COLUMNS), rows, room=page.room, paint=page.paint)
+
+
+def _run_row(run: RunBrief) -> tuple[Cell, ...]:
+    color = status_color(run.status, is_doubtful=run.is_doubtful)
+    return (
+        Cell(run.run, Color.NAME),
+        Cell(date_and_time(run.started_at)),
+        Cell(run.procedure),
+        Cell(run.status, color),
+        Cell(_counts(run)),
+        Cell(run.tasks_done, color if run.is_doubtful else None),
+        Cell("" if run.seconds is None else brief(run.seconds)),
+        Cell(brief(run.waited) if run.waited else ""),
+        Cell(brief(run.checked) if run.checked else ""),
+        Cell("" if run.cost is None else money(run.cost)),
+        Cell(run.why),
+    )
+
+
+def _counts(run: RunBrief) -> str:
+    """Return `28 good, 2 failed`, without what there is none of."""
+    kinds = ((run.good, "good"), (run.failed, "failed"), (run.other, "other"))
+    return ", ".join(f"{number} {name}" for number, name in kinds if number) or "none"

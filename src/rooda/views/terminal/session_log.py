@@ -4,22 +4,108 @@ It is for people, and for `rooda follow`. If an agent prints without end, the lo
 and the end of its output; the transcript has all that rooda keeps.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import datetime
 
 from msgspec import Struct, field
 
-from rooda.base.controls import clean
+from rooda.base.controls import clean, one_line
 from rooda.base.event import LogLevel
 from rooda.base.numbers import count, money
 from rooda.base.secrets.masking import Masker, SafeStream
+from rooda.base.times import format_duration
 from rooda.loop.events.agent import AgentSaid
 from rooda.loop.events.emitter import Stamped
 from rooda.loop.events.iteration import IterationEnded, IterationStarted
 from rooda.loop.events.run import ConfigResolved, RunEnded, TasksLeft
 from rooda.loop.outcome import Verdict
-from rooda.views.terminal import blocks
 from rooda.world.agents.agent_report import Usage
 from rooda.world.process.events import Output
+
+# The blocks of a session log: header and footer of an iteration, summary of a run. Pure.
+
+
+_DOUBLE, _SINGLE = "=" * 80, "-" * 80
+Lines = Sequence[tuple[str, str | int | None]]
+
+
+def _block(*parts: str | Lines) -> str:
+    """Return lines and `Name: value` lines, without those whose value is unknown."""
+    lines: list[str] = []
+    for part in parts:
+        if isinstance(part, str):
+            lines.append(part)
+        else:
+            known = [(name, value) for name, value in part if value is not None]
+            lines += [f"{name}: {one_line(str(value))}" for name, value in known]
+    return "\n".join(lines) + "\n"
+
+
+def moment(at: datetime) -> str:
+    """Return a time as the log has it."""
+    return f"{at:%Y-%m-%d %H:%M:%S}"
+
+
+def header_block(iteration: int, mode: str, task: str, spec: str, started: datetime) -> str:
+    """Return the block before an iteration."""
+    about = [("Mode", mode), ("Task", task), ("Spec", spec), ("Start Time", moment(started))]
+    return _block(_DOUBLE, f"ITERATION {iteration}", _DOUBLE, about, _SINGLE)
+
+
+class Numbers(Struct, frozen=True):
+    """The numbers that the agent's CLI reports; an unknown number is None."""
+
+    requests: int | None = None
+    model: str | None = None
+    messages: int | None = None
+    cost: str | None = None
+
+
+def footer_block(
+    iteration: int,
+    ended: datetime,
+    seconds: float,
+    status: str,
+    *,
+    retries: int = 0,
+    numbers: Numbers | None = None,
+) -> str:
+    """Return the block after an iteration, with an empty line."""
+    numbers = numbers or Numbers()
+    about: Lines = [
+        ("End Time", moment(ended)),
+        ("Duration", format_duration(seconds)),
+        ("Retries", retries or None),
+        ("API Requests", numbers.requests),
+        ("Model", numbers.model),
+        ("Messages", numbers.messages),
+        ("Cost", numbers.cost),
+        ("Status", status),
+    ]
+    return _block(_SINGLE, f"ITERATION {iteration} COMPLETE", about, _DOUBLE, "")
+
+
+def summary_block(
+    total: int,
+    successful: int,
+    failed: int,
+    seconds: float,
+    reason: str,
+    exit_code: int,
+    notes: Lines = (),
+) -> str:
+    """Return the block at the end of a session; `notes` are further lines."""
+    about: Lines = [
+        ("Total Iterations", total),
+        ("Successful", successful),
+        ("Failed", failed),
+        ("Total Duration", format_duration(seconds)),
+        ("Exit Reason", reason),
+        ("Exit Code", exit_code),
+        *notes,
+    ]
+    return _block(_DOUBLE, "SESSION SUMMARY", _DOUBLE, about, _DOUBLE)
+
 
 _MOST = 1024 * 1024  # bytes of one iteration
 _END = 64 * 1024
@@ -36,7 +122,7 @@ class SessionLog(Struct):
 
     write: Callable[[str], None]
     ended: dict[int, bool] = field(default_factory=dict)
-    notes: blocks.Lines = ()
+    notes: Lines = ()
     masker: Masker = field(default_factory=Masker)
     _streams: dict[str, SafeStream] = field(default_factory=dict)
     _heard: int = 0
@@ -52,7 +138,7 @@ class SessionLog(Struct):
             case IterationStarted():
                 self._heard, self._is_read = 0, event.is_read
                 about = (event.mode or event.procedure, event.task, event.spec or "none")
-                self._line(blocks.header(event.iteration, *about, stamped.at).rstrip("\n"))
+                self._line(header_block(event.iteration, *about, stamped.at).rstrip("\n"))
             case AgentSaid() if self._is_read:
                 self._hear("events", f"{event.readable()}\n".encode("utf-8", "replace"))
             case Output(stream, data):
@@ -86,7 +172,7 @@ class SessionLog(Struct):
             self.ended[facts.number] = event.verdict.is_good
         if event.verdict is Verdict.LIMITED or facts.failure is not None:
             self._line(f"[{stamped.at:%H:%M:%S}] {event.as_text()}")
-        footer = blocks.footer(
+        footer = footer_block(
             facts.number,
             stamped.at,
             facts.duration or 0.0,
@@ -99,7 +185,7 @@ class SessionLog(Struct):
 
     def _end_run(self, event: RunEnded) -> None:
         total, good = len(self.ended), sum(self.ended.values())
-        summary = blocks.summary(
+        summary = summary_block(
             total,
             good,
             total - good,
@@ -135,9 +221,9 @@ class SessionLog(Struct):
         self._at_line_start = True
 
 
-def _numbers(usage: Usage | None) -> blocks.Numbers | None:
+def _numbers(usage: Usage | None) -> Numbers | None:
     """Return the numbers that the agent's CLI reports."""
     if usage is None:
         return None
     cost = None if usage.cost is None else money(usage.cost)
-    return blocks.Numbers(usage.turns, usage.model, usage.messages, cost)
+    return Numbers(usage.turns, usage.model, usage.messages, cost)

@@ -13,7 +13,7 @@ from rooda.record.json_objects import iteration_object, run_object
 from rooda.record.rows import IterationRow, RunRow
 from rooda.views.model.open_tasks import still_open, tasks_line
 from rooda.views.terminal.iteration_view import named_attempts, printed
-from rooda.views.terminal.recorded_waits import grouped_waits
+from rooda.views.terminal.run_view import grouped_waits
 from rooda.views.terminal.table import named_lines, plain_table
 from rooda.views.wording.sentences import waits_now
 from rooda.world.agents.failure_kinds import known_kind

@@ -8,10 +8,8 @@ from msgspec import Struct
 
 from rooda.world.agents.agent_notes import AgentNotes
 from rooda.world.agents.agent_report import Fault, Form, Usage
-from rooda.world.agents.containment import SandboxNeeds
-from rooda.world.agents.facts import AgentFacts
+from rooda.world.agents.facts import AgentFacts, FlagRule, SandboxNeeds, ToolPermissions, flag_value
 from rooda.world.agents.faults import error_as_answer, known_error
-from rooda.world.agents.flag_rules import FlagRule, ToolPermissions, flag_value
 from rooda.world.agents.json_events import Event
 
 # The values of the output flag in several CLIs.

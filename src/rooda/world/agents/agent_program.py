@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from rooda.world.agents.adapter import Adapter
 from rooda.world.agents.agent_report import Form
-from rooda.world.agents.flag_rules import flag_value
+from rooda.world.agents.facts import flag_value
 from rooda.world.agents.registry import ADAPTERS, KNOWN, TEXT
 
 _LAUNCHERS = ("env", "timeout", "nice", "ionice", "nohup", "stdbuf", "time", "npx", "bunx", "exec")

@@ -9,19 +9,20 @@ from msgspec.structs import replace
 from rooda.world.agents.adapter import JSON_FORMS, Adapter, LastOutput
 from rooda.world.agents.agent_notes import AgentNotes
 from rooda.world.agents.agent_report import Fault, Form
-from rooda.world.agents.containment import SandboxNeeds
-from rooda.world.agents.facts import AgentFacts, is_enabled
-from rooda.world.agents.failure_kinds import FailureKind
-from rooda.world.agents.faults import complaint, fault_in
-from rooda.world.agents.flag_rules import (
+from rooda.world.agents.facts import (
+    AgentFacts,
     CommandLine,
     FlagRule,
+    SandboxNeeds,
     ToolPermissions,
     flag_value,
     has_flag,
+    is_enabled,
     needs_flag,
     without_flags,
 )
+from rooda.world.agents.failure_kinds import FailureKind
+from rooda.world.agents.faults import complaint, fault_in
 from rooda.world.agents.json_events import (
     Event,
     amount,

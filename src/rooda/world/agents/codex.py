@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from rooda.world.agents.adapter import Adapter, LastOutput
 from rooda.world.agents.agent_notes import AgentNotes
 from rooda.world.agents.agent_report import Fault, Form, Tokens, Usage
-from rooda.world.agents.containment import SandboxNeeds
-from rooda.world.agents.facts import AgentFacts
-from rooda.world.agents.failure_kinds import FailureKind
-from rooda.world.agents.faults import complaint, fault_in, last_plain_line
-from rooda.world.agents.flag_rules import (
+from rooda.world.agents.facts import (
+    AgentFacts,
     CommandLine,
     FlagRule,
+    SandboxNeeds,
     ToolPermissions,
     has_flag,
     needs_flag,
     without_flags,
 )
+from rooda.world.agents.failure_kinds import FailureKind
+from rooda.world.agents.faults import complaint, fault_in, last_plain_line
 from rooda.world.agents.json_events import Event, count, label, part, parts, text
 
 _RETRY = re.compile(r"(?:Reconnecting|Retrying)\b")

@@ -5,11 +5,9 @@ from typing import ClassVar
 from rooda.world.agents.adapter import Adapter, LastOutput
 from rooda.world.agents.agent_notes import AgentNotes
 from rooda.world.agents.agent_report import Fault, Form
-from rooda.world.agents.containment import SandboxNeeds
-from rooda.world.agents.facts import AgentFacts
+from rooda.world.agents.facts import AgentFacts, SandboxNeeds, ToolPermissions, rejects_flags
 from rooda.world.agents.failure_kinds import FailureKind
 from rooda.world.agents.faults import fault_in
-from rooda.world.agents.flag_rules import ToolPermissions, rejects_flags
 from rooda.world.agents.json_events import Event, label, part, status_code, text
 
 _LONGEST_ERROR = 2000

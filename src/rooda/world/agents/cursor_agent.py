@@ -5,11 +5,16 @@ from collections.abc import Mapping, Sequence
 from rooda.world.agents.adapter import JSON_FORMS, Adapter, LastOutput
 from rooda.world.agents.agent_notes import AgentNotes
 from rooda.world.agents.agent_report import Fault, Tokens
-from rooda.world.agents.containment import SandboxNeeds
-from rooda.world.agents.facts import AgentFacts
+from rooda.world.agents.facts import (
+    AgentFacts,
+    SandboxNeeds,
+    ToolPermissions,
+    has_flag,
+    needs_flag,
+    without_flags,
+)
 from rooda.world.agents.failure_kinds import FailureKind
 from rooda.world.agents.faults import complaint, fault_in
-from rooda.world.agents.flag_rules import ToolPermissions, has_flag, needs_flag, without_flags
 from rooda.world.agents.json_events import (
     Event,
     count,

@@ -6,19 +6,20 @@ from collections.abc import Sequence
 from rooda.world.agents.adapter import JSON_FORMS, Adapter, LastOutput
 from rooda.world.agents.agent_notes import AgentNotes
 from rooda.world.agents.agent_report import Fault, Tokens
-from rooda.world.agents.containment import SandboxNeeds
-from rooda.world.agents.facts import AgentFacts, is_enabled
-from rooda.world.agents.failure_kinds import FailureKind
-from rooda.world.agents.faults import complaint, fault_in, last_lines
-from rooda.world.agents.flag_rules import (
+from rooda.world.agents.facts import (
     ADDS_WORDS,
+    AgentFacts,
     CommandLine,
     FlagRule,
+    SandboxNeeds,
     ToolPermissions,
     has_flag,
+    is_enabled,
     rejects_flags,
     without_flags,
 )
+from rooda.world.agents.failure_kinds import FailureKind
+from rooda.world.agents.faults import complaint, fault_in, last_lines
 from rooda.world.agents.json_events import Event, amount, count, label, part, status_code, text
 
 # The report of a request that gemini does not retry; the rest of the line is the reason.

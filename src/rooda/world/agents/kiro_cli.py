@@ -4,11 +4,9 @@ import re
 
 from rooda.world.agents.adapter import Adapter, LastOutput
 from rooda.world.agents.agent_report import Fault
-from rooda.world.agents.containment import SandboxNeeds
-from rooda.world.agents.facts import AgentFacts
+from rooda.world.agents.facts import AgentFacts, SandboxNeeds, ToolPermissions, needs_flag
 from rooda.world.agents.failure_kinds import FailureKind
 from rooda.world.agents.faults import fault_in, is_complaint
-from rooda.world.agents.flag_rules import ToolPermissions, needs_flag
 
 _MOST_LINES = 30
 _TROUBLE = re.compile(r"\s*(?:error: )?(?:Kiro|Amazon Q) is having trouble", re.IGNORECASE)

@@ -6,11 +6,15 @@ from typing import ClassVar
 from rooda.world.agents.adapter import Adapter, LastOutput
 from rooda.world.agents.agent_notes import AgentNotes
 from rooda.world.agents.agent_report import Fault, Form, Tokens, Usage
-from rooda.world.agents.containment import SandboxNeeds
-from rooda.world.agents.facts import AgentFacts
+from rooda.world.agents.facts import (
+    AgentFacts,
+    SandboxNeeds,
+    ToolPermissions,
+    needs_flag,
+    rejects_flags,
+)
 from rooda.world.agents.failure_kinds import FailureKind
 from rooda.world.agents.faults import fault_in, last_plain_line
-from rooda.world.agents.flag_rules import ToolPermissions, needs_flag, rejects_flags
 from rooda.world.agents.json_events import Event, amount, count, label, part, status_code, text
 
 _HELP = "opencode run ["

@@ -6,11 +6,16 @@ from collections.abc import Sequence
 from rooda.world.agents.adapter import JSON_FORMS, Adapter, LastOutput
 from rooda.world.agents.agent_notes import AgentNotes
 from rooda.world.agents.agent_report import Fault, Tokens
-from rooda.world.agents.containment import SandboxNeeds
-from rooda.world.agents.facts import AgentFacts
+from rooda.world.agents.facts import (
+    ADDS_WORDS,
+    AgentFacts,
+    SandboxNeeds,
+    ToolPermissions,
+    rejects_flags,
+    without_flags,
+)
 from rooda.world.agents.failure_kinds import FailureKind
 from rooda.world.agents.faults import complaint, fault_in
-from rooda.world.agents.flag_rules import ADDS_WORDS, ToolPermissions, rejects_flags, without_flags
 from rooda.world.agents.json_events import (
     Event,
     count,

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rooda.base.numbers import approximate_size
-from rooda.base.path_patterns import PathPatterns
+from rooda.base.paths import PathPatterns
 from rooda.world.files.beneath import Beneath
-from rooda.world.files.kept_file import KeptFile, Obstacle, difference, look
-from rooda.world.files.put_back import Aside, put_back
-from rooda.world.state.old_record import OLD_FOLDER
+from rooda.world.files.put_back import Aside, KeptFile, Obstacle, difference, look, put_back
+from rooda.world.state.home import OLD_FOLDER
 
 MOST_KEPT = 64 * 1024 * 1024  # bytes of all files together
 _SKIPPED = frozenset({".git", OLD_FOLDER})

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rooda.world.files.beneath import ON_THE_WAY
 from rooda.world.files.plain_files import open_plain_file, read_plain_file
-from rooda.world.files.walk import ON_THE_WAY
 
 _MOST_LINKS = 40  # as the system allows in one path
 

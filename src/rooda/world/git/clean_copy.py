@@ -19,7 +19,7 @@ from rooda.world.files.beneath import Beneath
 from rooda.world.files.plain_files import NotPlainFileError
 from rooda.world.git.git import Git, GitError, GitStoppedError
 from rooda.world.git.git_contents import contents
-from rooda.world.git.git_names import is_path_in_tree
+from rooda.world.git.git_files import is_path_in_tree
 from rooda.world.tools import Tools
 
 _PREFIX = "rooda-clean"

@@ -7,9 +7,8 @@ from typing import IO
 from msgspec import Struct
 
 from rooda.base.event import Event
-from rooda.world.process.capture.buffers import Captured
+from rooda.world.process.capture.buffers import Captured, StreamOrder
 from rooda.world.process.capture.disk import KeptBytes
-from rooda.world.process.capture.order import StreamOrder
 from rooda.world.process.clocks import Clock
 from rooda.world.process.events import NamedProcess, Stream
 from rooda.world.process.exits import Canceled, Exit

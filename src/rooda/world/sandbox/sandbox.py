@@ -9,33 +9,30 @@ from pathlib import Path
 from rooda.base.paths import file_mode
 from rooda.base.templates import fill
 from rooda.world.agents.agent_program import own_words
-from rooda.world.agents.containment import CERTIFICATE_VARIABLES, SandboxNeeds
-from rooda.world.files.interpreter import interpreter_of
+from rooda.world.agents.facts import CERTIFICATE_VARIABLES, SandboxNeeds
 from rooda.world.files.sight import Sight, leads_out
 from rooda.world.git.git import GitError, unattended
 from rooda.world.git.snapshots.repository import Repository
 from rooda.world.process.exits import Exit
 from rooda.world.process.request import Wrapped
-from rooda.world.sandbox.checks import check_plan
-from rooda.world.sandbox.environment import inside, of_loader, with_git_settings
+from rooda.world.sandbox.environment import UserGitSettings, inside, of_loader, with_git_settings
 from rooda.world.sandbox.git_mounts import GitMounts
 from rooda.world.sandbox.home import (
+    clear_places,
+    forget_place,
     make_private,
     places_of_program,
     show_certificates,
     show_toolchains,
 )
-from rooda.world.sandbox.home_places import clear_places, forget_place
-from rooda.world.sandbox.mounts import Mounts, ProtectedMounts
+from rooda.world.sandbox.mounts import Mounts, ProtectedMounts, is_shown, show_system
 from rooda.world.sandbox.private_git import GitNotice, PrivateGit, why_shared
-from rooda.world.sandbox.probe import OPTIONS, find_bwrap, try_out
+from rooda.world.sandbox.probe import OPTIONS, check_plan, find_bwrap, try_out
 from rooda.world.sandbox.sandbox_plan import HOME, SandboxError, SandboxKind, SandboxPlan
-from rooda.world.sandbox.system_mounts import is_shown, show_system
 from rooda.world.sandbox.tree_findings import CLI_SETTINGS, CONFIG_PATHS
-from rooda.world.sandbox.user_git_settings import UserGitSettings
-from rooda.world.state.fleet_state import fleet_state, take_over_database
 from rooda.world.state.home import VARIABLE, NoStateHomeError
-from rooda.world.tools import Command
+from rooda.world.state.record_place import fleet_state, take_over_database
+from rooda.world.tools import Command, interpreter_of
 
 __all__ = ["Sandbox", "SandboxError", "Wrapped"]
 

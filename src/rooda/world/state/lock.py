@@ -19,7 +19,7 @@ from rooda.world.process.leftovers import start_time
 from rooda.world.state.folder import StateFolder
 from rooda.world.state.home import NoStateHomeError, state_folder_at, state_home
 from rooda.world.state.lock_note import LockNote, NoteFile, here, proc_is_ours, read_note
-from rooda.world.state.tree_identity import note_tree_again
+from rooda.world.state.record_place import note_tree_again
 
 _LOCKS = Path("/proc/locks")
 _PAUSES = (0.01, 0.03, 0.06)  # seconds: a command that asks for the lock holds it for a moment

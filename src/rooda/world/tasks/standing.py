@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rooda.base.controls import one_line
-from rooda.world.tasks.markdown_tasks import Task, TaskStatus
+from rooda.world.tasks.task_file import Task, TaskStatus
 
 _MOST_NAMED = 5  # tasks in one message
 _MOST_KEPT = 1000  # tasks that the record keeps, so that it stays small

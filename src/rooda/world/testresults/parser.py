@@ -7,8 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 from msgspec import Struct, field
 
 from rooda.world.testresults.output_lines import OutputLine
-from rooda.world.testresults.results import TestStatus
-from rooda.world.testresults.suites import MOST_DETAILS, Counts, Suite, detail
+from rooda.world.testresults.results import MOST_DETAILS, Counts, Suite, TestStatus, detail
 
 _MOST_MESSAGE_LINES = 8
 _GROUP_NAME = re.compile(r"\(\?P<\w+>")

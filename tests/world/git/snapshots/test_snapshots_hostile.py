@@ -126,7 +126,7 @@ SCRIPT = """
 import json, os, sys
 from pathlib import Path
 from rooda.world.git.git import GitError
-from rooda.world.git.snapshots.notes import SnapshotNotes
+from rooda.world.git.snapshots.store import SnapshotNotes
 from rooda.world.git.snapshots.snapshots import Snapshots
 from rooda.world.tools import Tools
 top, state = map(Path, sys.argv[1:])
@@ -345,7 +345,7 @@ def test_error_of_git_is_one_line_without_control_codes(repo: Repo, tmp_path: Pa
 LOOP = """
 import os, sys
 from pathlib import Path
-from rooda.world.git.snapshots.notes import SnapshotNotes
+from rooda.world.git.snapshots.store import SnapshotNotes
 from rooda.world.git.snapshots.snapshots import Snapshots
 from rooda.world.tools import Tools
 top, state = map(Path, sys.argv[1:])

@@ -12,6 +12,7 @@ import click
 
 from rooda.base.controls import clean
 from rooda.base.secrets.masking import Masker
+from rooda.fleet.display.fleet_progress import going_on
 from rooda.fleet.display.fleet_table import has_worker, run_object, worker_words
 from rooda.fleet.display.run_words import (
     color_of,
@@ -21,7 +22,6 @@ from rooda.fleet.display.run_words import (
     state_words,
     time_of,
 )
-from rooda.fleet.display.settled import going_on
 from rooda.fleet.run_model import Run, RunState
 from rooda.front.cli.fleet_here import FleetHere, fleet_here, wrong
 from rooda.front.color import COLOR, painter, room
@@ -42,8 +42,7 @@ from rooda.world.state.record_place import RecordPlace
 @click.pass_obj
 def follow(session: CliContext, /, *, runs: tuple[str, ...]) -> int:
     """Show live what runs do, wherever they are, until they have ended. Without RUN: all."""
-    from rooda.fleet.display.fleet_progress import Display
-    from rooda.fleet.display.follow import Viewer, follow_runs
+    from rooda.fleet.display.fleet_progress import Display, Viewer, follow_runs
     from rooda.views.terminal.terminal import Sink, Terminal
 
     with fleet_here() as here:
@@ -180,7 +179,7 @@ def why(*, run: str, as_json: bool, unmasked: bool) -> None:
 @UNMASKED
 def diff(*, run: str, stat: bool, unmasked: bool) -> None:
     """Show what a run changed, from the commit where it started to its branch."""
-    from rooda.fleet.actions.look_at_run import run_diff
+    from rooda.fleet.actions.one_run import run_diff
 
     with fleet_here() as here:
         found = here.run(run)
@@ -194,7 +193,7 @@ def diff(*, run: str, stat: bool, unmasked: bool) -> None:
 @contextlib.contextmanager
 def _record_of(here: FleetHere, run: Run) -> Iterator[RecordPlace | None]:
     """Yield a folder with the record of a run, from git; None if nothing is published yet."""
-    from rooda.fleet.actions.look_at_run import published_record
+    from rooda.fleet.actions.one_run import published_record
     from rooda.record.transfer import TransferError, import_run
 
     data = published_record(run, here.place, here.tools)

@@ -15,9 +15,9 @@ from rooda.base.numbers import count
 from rooda.base.paths import first_names
 from rooda.base.problems import InvalidInput, Problem, Severity, errors, problems_text
 from rooda.base.times import local_now
+from rooda.fleet.display.fleet_progress import going_on
 from rooda.fleet.display.fleet_table import table_text
 from rooda.fleet.display.run_words import state_words
-from rooda.fleet.display.settled import going_on
 from rooda.fleet.run_model import Batch, Finish, FleetTask, Run, RunState
 from rooda.fleet.tasks.read_tasks import By, Wanted, read_tasks, sight_of_tasks
 from rooda.front.cli.fleet_flags import check_run_flags, fleet_flags, fleet_options, run_words
@@ -27,7 +27,7 @@ from rooda.front.command_table import HELP_FLAGS, RESERVED, CliContext
 from rooda.front.flags import config_option
 from rooda.front.masking import masker_here
 from rooda.front.options import RunCommand
-from rooda.plan.preflight.checks import check_contexts
+from rooda.plan.preflight.programs import check_contexts
 from rooda.plan.preflight.validate import unknown_procedure
 from rooda.plan.prompting import choose_contexts
 from rooda.plan.prompts.parts import in_sight
@@ -262,8 +262,7 @@ def work(
     """
     from sqlalchemy.exc import SQLAlchemyError
 
-    from rooda.fleet.display.fleet_progress import Display
-    from rooda.fleet.display.follow import Viewer
+    from rooda.fleet.display.fleet_progress import Display, Viewer
     from rooda.fleet.worker.supervisor import Worker, run_worker
     from rooda.views.terminal.terminal import Sink, Terminal
 

@@ -14,15 +14,14 @@ from rooda.front.completion import procedure_names
 from rooda.front.extras import need_extra
 from rooda.front.flags import complete_from, config_option
 from rooda.plan.locate import read_layers
-from rooda.plan.preflight.messages import moments_of
+from rooda.plan.preflight.validate import moments_of
 from rooda.plan.resolve import Values, resolve
 from rooda.plan.settings.settings import NOTIFY_URLS
 from rooda.plan.world import this_world
 from rooda.views.messages.message import trial_message
 from rooda.views.messages.notifier import Delivery, kill_group, start_delivery
 from rooda.views.messages.notifier_client import delivery_command, without_addresses
-from rooda.views.messages.targets import Target, targets_of
-from rooda.views.messages.url_check import unusable_addresses
+from rooda.views.messages.targets import Target, targets_of, unusable_addresses
 from rooda.world.tools import Tools
 
 _LOOK = 0.05  # seconds between two looks at the deliveries

@@ -1,19 +1,23 @@
 """`rooda history`, `rooda show` and `rooda why`: what is in the record."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
-from rooda.front.cli.agent_output import print_output
-from rooda.front.cli.all_runs import ListedRun, all_runs, listed
+from rooda.base.controls import one_line
+from rooda.base.problems import InvalidInput, Problem
+from rooda.base.secrets.masking import ByteStream, Masker
 from rooda.front.color import COLOR, painter, room
 from rooda.front.completion import complete_runs
 from rooda.front.masking import UNMASKED, masker_here
 from rooda.front.options import JSON, RunNamesCommand
-from rooda.front.pager import print_paged
+from rooda.front.pager import is_terminal, print_paged
 from rooda.front.recorded import (
     RECORD,
     Recorded,
@@ -23,19 +27,166 @@ from rooda.front.recorded import (
     split_words,
 )
 from rooda.loop.state import Status
+from rooda.plan.preflight.state import readable_home
 from rooda.plan.world import this_world
 from rooda.record.json_objects import iteration_object, run_object, with_summary
 from rooda.record.reader import MOST_RUNS
-from rooda.record.rows import IterationRow, RunRow
+from rooda.record.rows import IterationRow, RunRow, StoreError
 from rooda.record.run_folders import iteration_folder, run_folder
-from rooda.views.model.build import summarize
-from rooda.views.model.measured import measured_brief, measured_iteration, measured_run
+from rooda.record.transcript_files import named_streams
+from rooda.views.machine_runs import machine_runs
+from rooda.views.model.brief import (
+    RunBrief,
+    brief_of,
+    measured_brief,
+    measured_iteration,
+    measured_run,
+)
+from rooda.views.model.build import adapter_of, summarize
 from rooda.views.model.summary import RunSummary
 from rooda.views.terminal import why as why_view
-from rooda.views.terminal.history_view import runs_text
 from rooda.views.terminal.iteration_view import iteration_text
-from rooda.views.terminal.run_view import Page, run_text
-from rooda.views.wording.words import words_of
+from rooda.views.terminal.run_view import Page, run_text, runs_text
+from rooda.views.wording.words import readable, words_of
+from rooda.world.agents.registry import TEXT
+
+# `rooda show --output` and `--raw`: what the agent printed, to read or byte for byte.
+
+
+_TITLE = "=== iteration {} ===\n"
+
+
+def print_output(record: Recorded, run: RunRow, number: int | None, *, is_raw: bool) -> None:
+    """Print the output of one iteration, or of all; `is_raw`: the bytes as the agent wrote them.
+
+    A terminal never gets control codes of an agent.
+    """
+    rows = record.iterations(run.run) if number is None else [record.iteration(run, number)]
+    if not rows:
+        problem = Problem(
+            f"run {run.run} has no output yet", "Wait until its first iteration has started"
+        )
+        raise InvalidInput([problem])
+    output = _Output(record, run, number is None, is_raw)
+    if is_terminal():
+        print_paged(output.for_people(rows), record.workspace)
+        return
+    for piece in output.for_programs(rows):
+        click.echo(piece, nl=False)
+
+
+class _Output(Struct, frozen=True):
+    """The output of iterations of a run, piece by piece."""
+
+    record: Recorded
+    run: RunRow
+    is_whole_run: bool
+    is_raw: bool
+
+    def for_people(self, rows: Iterable[IterationRow]) -> Iterator[str]:
+        """Yield clean text."""
+        for row in rows:
+            if self.is_whole_run:
+                yield _TITLE.format(row.number)
+            yield from self._words(row)
+
+    def for_programs(self, rows: Iterable[IterationRow]) -> Iterator[bytes]:
+        """Yield bytes; the text of an agent that rooda does not know is as the agent wrote it."""
+        end = b"\n"
+        for row in rows:
+            if self.is_whole_run and not self.is_raw:
+                yield (b"" if end == b"\n" else b"\n") + _TITLE.format(row.number).encode()
+            if self._adapter(row) == TEXT:
+                found = self._bytes(row)
+            else:
+                found = (text.encode("utf-8", "replace") for text in self._words(row))
+            for data in found:
+                end = data[-1:] or end
+                yield data
+
+    def _bytes(self, row: IterationRow) -> Iterator[bytes]:
+        """Yield the bytes of both streams; only secrets are masked."""
+        streams: dict[str, ByteStream] = {}
+        for name, data in self._pieces(row):
+            if name not in streams:
+                streams[name] = ByteStream(self.record.masker)
+            yield streams[name].feed(data)
+        yield from (stream.finish() for stream in streams.values())
+
+    def _words(self, row: IterationRow) -> Iterator[str]:
+        folder = str(self.record.workspace)
+        return readable(self._pieces(row), self._adapter(row), folder, self.record.masker)
+
+    def _adapter(self, row: IterationRow) -> str:
+        return TEXT if self.is_raw else adapter_of(self.run, row)
+
+    def _pieces(self, row: IterationRow) -> Iterator[tuple[str, bytes]]:
+        """Yield what the agent printed on each stream, in order of arrival."""
+        folder = iteration_folder(self.record.state, row.run, row.number, row.attempt)
+        try:
+            yield from named_streams(folder)
+        except OSError as error:
+            message = f"the output of iteration {row.number} is gone: {error.strerror}"
+            if self.is_whole_run:
+                click.echo(f"Warning: {message}", err=True)  # the others may be there
+                return
+            problem = Problem(message, f"Something has deleted it from {folder}")
+            raise InvalidInput([problem]) from None
+
+
+# The runs of all work trees of this machine, for `rooda history --all`.
+
+
+class ListedRun(Struct, frozen=True):
+    """A run of a list, and the work tree of its record."""
+
+    tree: Path
+    row: RunRow
+    brief: RunBrief
+
+
+def listed(record: Recorded, rows: Sequence[RunRow]) -> list[ListedRun]:
+    """Return runs of one record with their counts and headlines. Raises StoreError."""
+    counted = [_counted(record, row) for row in rows]
+    headlines = record.reader.headlines(row.run for row in counted)
+    now = datetime.now().astimezone()
+    return [
+        ListedRun(record.place.tree, row, brief_of(row, headlines.get(row.run, ""), now))
+        for row in counted
+    ]
+
+
+def _counted(record: Recorded, row: RunRow) -> RunRow:
+    """Return the run with its counts; one that has ended has them, others are counted now."""
+    is_known = row.rule is not None and row.summary is not None
+    return row if is_known else record.summed_up(row)
+
+
+def all_runs(masker: Masker, limit: int | None, wanted: Mapping[str, Any]) -> list[ListedRun]:
+    """Return the runs that match, those at work first, then the newest first.
+
+    A record that can't be read is named on standard error, and the others are shown. Raises
+    InvalidInput if there can be no record at all.
+    """
+    world = this_world()
+    readable_home(world)
+    found = machine_runs(masker, world.environ, limit, _complain, **wanted)
+    order = {(one.tree, one.row.run): number for number, one in enumerate(found)}
+    runs: list[ListedRun] = []
+    by_record = sorted(found, key=lambda one: one.place.state)
+    for _, group in groupby(by_record, lambda one: one.place.state):
+        rows = list(group)
+        place = rows[0].place
+        try:
+            runs += listed(Recorded.at(place, masker), [one.row for one in rows])
+        except (StoreError, InvalidInput) as error:
+            _complain(place.tree, str(error))
+    return sorted(runs, key=lambda one: order[one.tree, one.row.run])
+
+
+def _complain(tree: Path, why: str) -> None:
+    click.echo(f"Warning: the record of {one_line(str(tree))} can't be read: {why}", err=True)
+
 
 _WORDS = click.argument(
     "words", nargs=-1, metavar="[RUN] [ITERATION]", shell_complete=complete_runs

@@ -18,7 +18,7 @@ from rooda.front.recorded import RECORD, Recorded, readable_record
 from rooda.record.rows import RunRow
 from rooda.views.report import make
 from rooda.views.report.details import DetailReader
-from rooda.views.report.report_file import write_default, write_whole
+from rooda.views.report.make import write_default, write_whole
 from rooda.world.git.work_tree import work_tree
 from rooda.world.state.record_place import RecordPlace
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rooda.plan.prepare import Prepared
     from rooda.plan.resolve import Values
     from rooda.plan.world import World
-    from rooda.run.invocation import TakenUp
+    from rooda.run.request import TakenUp
 
 
 _LOOP_RULES = replace(RULES, paths=RULES.paths | {"file"})
@@ -191,7 +191,7 @@ def _start(
         return _only_run(prepared, parameters["only_run"], session)
     from rooda.front.command_line import given_of, parts_of
     from rooda.front.starting import launch, rooda_commands
-    from rooda.run.invocation import Invocation
+    from rooda.run.request import Invocation
 
     if taken_up is None:
         ctx = click.get_current_context()
@@ -219,7 +219,7 @@ def _world(parameters: Mapping[str, Any]) -> "World":
     """Return the current folder and environment, for a new run. Raises InvalidInput."""
     from rooda.front.recorded import settle_here
     from rooda.plan.world import this_world
-    from rooda.run.for_programs import make_record_folder
+    from rooda.run.request import make_record_folder
 
     apart = record_of(parameters)
     if not parameters["dry_run"]:

@@ -30,8 +30,8 @@ def selftest(session: CliContext, /, *, as_json: bool, color: str) -> int:
     broken or a trial could not be carried through, else 0.
     """
     # Imported here, because shell completion needs none of it.
-    from rooda.front.selftest.results import progress_line, results_text
     from rooda.front.selftest.run_trials import all_trials, run_trials
+    from rooda.front.selftest.trial import progress_line, results_text
 
     trials = all_trials()
     click.echo(_INTRODUCTION.format(count=len(trials)), err=True)

@@ -17,14 +17,13 @@ from rooda.base.problems import InvalidInput, Problem, errors, in_order, problem
 from rooda.front.command_table import RESERVED, CliContext
 from rooda.front.flags import config_option
 from rooda.front.options import JSON, PlainGroup
+from rooda.plan.first_config import Proposals, find_proposals, line_of, template
 from rooda.plan.inspect import Inspection, inspect
 from rooda.plan.locate import CONFIG_NAME, file_above
-from rooda.plan.proposals import Proposals, find_proposals
 from rooda.plan.settings.json_schema import schema as json_schema
 from rooda.plan.settings.settings import AI_CMD_ALIAS
-from rooda.plan.template import line_of, template
 from rooda.plan.world import this_world
-from rooda.views.messages.url_check import unusable_addresses
+from rooda.views.messages.targets import unusable_addresses
 from rooda.views.terminal import config_view
 
 

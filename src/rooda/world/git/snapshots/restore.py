@@ -18,9 +18,8 @@ from msgspec import Struct
 from rooda.world.files.beneath import NEW, Beneath, copy_bytes, set_mode
 from rooda.world.git.git_contents import contents
 from rooda.world.git.snapshots.marks import RuleFile
-from rooda.world.git.snapshots.notes import Permissions, permissions
 from rooda.world.git.snapshots.rules import MOST_RULES, RULES, IgnoreRules
-from rooda.world.git.snapshots.store import Store
+from rooda.world.git.snapshots.store import Permissions, Store, permissions
 from rooda.world.git.snapshots.tree_changes import GITLINK, Difference
 
 _LINK = 0o120000

@@ -14,7 +14,7 @@ from rooda.world.files.plain_files import read_plain_file
 from rooda.world.git.git import Git
 from rooda.world.git.snapshots.marks import RuleFile
 from rooda.world.state.folder import StateFolder
-from rooda.world.state.old_record import OLD_FOLDER
+from rooda.world.state.home import OLD_FOLDER
 from rooda.world.tools import Tools
 
 RULES = ".gitignore"

@@ -16,8 +16,7 @@ from msgspec import Struct, field
 
 from rooda.world.files.beneath import Beneath, Entry, Listing
 from rooda.world.files.plain_files import NotPlainFileError, open_plain_file
-from rooda.world.git.git_files import LARGEST_FILE
-from rooda.world.git.git_names import is_path_in_tree
+from rooda.world.git.git_files import LARGEST_FILE, is_path_in_tree
 from rooda.world.git.snapshots.marks import (
     Folder,
     Marks,
@@ -41,7 +40,7 @@ from rooda.world.git.snapshots.trees import (
     write_trees,
 )
 from rooda.world.state.folder import StateFolder
-from rooda.world.state.old_record import OLD_FOLDER
+from rooda.world.state.home import OLD_FOLDER
 
 MOST_READ = 4_000_000_000  # bytes in one scan of a folder without a repository
 _AT_ONCE = 8 * 1024 * 1024  # bytes of a file that rooda reads in one piece

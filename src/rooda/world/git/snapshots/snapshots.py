@@ -16,13 +16,12 @@ from msgspec.structs import replace
 from rooda.world.files.beneath import Beneath
 from rooda.world.git.git import Git, GitError, GitInterruptedError, GitStoppedError
 from rooda.world.git.snapshots.marks import Marks
-from rooda.world.git.snapshots.notes import SnapshotNotes, permissions
 from rooda.world.git.snapshots.packs import errors_name
 from rooda.world.git.snapshots.repository import Repository, settings_of
 from rooda.world.git.snapshots.restore import Restorer, plan_restore
 from rooda.world.git.snapshots.rules import IgnoreRules
 from rooda.world.git.snapshots.scan import Place, Scan, Scanned
-from rooda.world.git.snapshots.store import NEWEST, Store, ref
+from rooda.world.git.snapshots.store import NEWEST, SnapshotNotes, Store, permissions, ref
 from rooda.world.git.snapshots.takeover import take_over
 from rooda.world.git.snapshots.tree_changes import (
     Changes,

@@ -14,11 +14,10 @@ from msgspec import Struct
 
 from rooda.world.files.plain_files import read_plain_file
 from rooda.world.git.git import INHERITED, GitError, GitInterruptedError
-from rooda.world.git.git_names import is_path_in_tree
-from rooda.world.git.snapshots.notes import Permissions, SnapshotNotes
+from rooda.world.git.git_files import is_path_in_tree
 from rooda.world.git.snapshots.packs import TEMPORARY
 from rooda.world.git.snapshots.repository import Repository
-from rooda.world.git.snapshots.store import Store, ref
+from rooda.world.git.snapshots.store import Permissions, SnapshotNotes, Store, ref
 from rooda.world.state.folder import StateFolder
 from rooda.world.tools import Tools
 

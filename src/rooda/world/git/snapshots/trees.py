@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from rooda.world.git.snapshots.marks import MARK_SIZE, Folder
-from rooda.world.git.snapshots.notes import Permissions, permissions
 from rooda.world.git.snapshots.packs import PackWriter, object_id
+from rooda.world.git.snapshots.store import Permissions, permissions
 from rooda.world.git.snapshots.tree_changes import Changes, in_order
 
 _MODES = struct.Struct(f"<I{MARK_SIZE - 4}x")

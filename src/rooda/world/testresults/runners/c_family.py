@@ -4,14 +4,14 @@ import re
 
 from rooda.world.testresults.output_lines import OutputLine
 from rooda.world.testresults.parser import RuleParser, on
-from rooda.world.testresults.results import TestStatus
-from rooda.world.testresults.suites import (
+from rooda.world.testresults.results import (
     EXPECTED,
     FAILED,
     OTHER,
     PASSED,
     SKIPPED,
     Counts,
+    TestStatus,
     counted,
     number,
     tally,

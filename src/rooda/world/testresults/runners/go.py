@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from rooda.base.formats import parse_json
 from rooda.world.testresults.output_lines import OutputLine
 from rooda.world.testresults.parser import RuleParser, on
-from rooda.world.testresults.suites import FAILED, SKIPPED, TOTAL, Counts, Suite, rest_passed, tally
+from rooda.world.testresults.results import (
+    FAILED,
+    SKIPPED,
+    TOTAL,
+    Counts,
+    Suite,
+    rest_passed,
+    tally,
+)
 
 _STARTED = "run"
 _ENDED = ("pass", "fail", "skip")

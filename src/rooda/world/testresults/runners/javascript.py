@@ -7,8 +7,7 @@ from typing import Any
 from rooda.base.formats import json_at, json_list, json_number, json_text, parse_json
 from rooda.world.testresults.output_lines import OutputLine
 from rooda.world.testresults.parser import RuleParser, on
-from rooda.world.testresults.results import TestDetail, TestStatus
-from rooda.world.testresults.suites import (
+from rooda.world.testresults.results import (
     EXPECTED,
     FAILED,
     PASSED,
@@ -16,6 +15,8 @@ from rooda.world.testresults.suites import (
     TOTAL,
     Counts,
     RunnerReport,
+    TestDetail,
+    TestStatus,
     counted,
     detail,
     failed_among,

@@ -5,14 +5,14 @@ from collections import Counter
 
 from rooda.world.testresults.output_lines import OutputLine
 from rooda.world.testresults.parser import RuleParser, on
-from rooda.world.testresults.results import TestStatus
-from rooda.world.testresults.suites import (
+from rooda.world.testresults.results import (
     FAILED,
     PASSED,
     SKIPPED,
     TOTAL,
     Counts,
     Suite,
+    TestStatus,
     number,
     rest_passed,
     tally,

@@ -10,10 +10,10 @@ from rooda.base.formats import parse_json
 from rooda.world.testresults.junit_xml import xml_report
 from rooda.world.testresults.output_lines import OutputLine
 from rooda.world.testresults.parser import RuleParser
+from rooda.world.testresults.results import MOST_DETAILS, XML_REPORT, RunnerReport, Suite
 from rooda.world.testresults.runners.browsers import playwright_report
 from rooda.world.testresults.runners.javascript import jest_report, mocha_report
 from rooda.world.testresults.runners.ruby import rspec_report
-from rooda.world.testresults.suites import MOST_DETAILS, XML_REPORT, RunnerReport, Suite
 
 # -- json reports ------------------------------------------------------------------------------
 

@@ -5,8 +5,7 @@ from collections import Counter
 
 from rooda.world.testresults.output_lines import OutputLine
 from rooda.world.testresults.parser import RuleParser, on
-from rooda.world.testresults.results import TestStatus
-from rooda.world.testresults.suites import (
+from rooda.world.testresults.results import (
     EXPECTED,
     FAILED,
     MOST_DETAILS,
@@ -14,6 +13,7 @@ from rooda.world.testresults.suites import (
     PASSED,
     SKIPPED,
     Counts,
+    TestStatus,
     counted,
     number,
     tally,

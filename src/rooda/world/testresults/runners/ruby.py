@@ -6,8 +6,7 @@ from typing import Any
 from rooda.base.formats import json_at, json_list, json_number, json_text
 from rooda.world.testresults.output_lines import OutputLine
 from rooda.world.testresults.parser import RuleParser, on
-from rooda.world.testresults.results import TestStatus
-from rooda.world.testresults.suites import (
+from rooda.world.testresults.results import (
     FAILED,
     MOST_DETAILS,
     OTHER,
@@ -15,6 +14,7 @@ from rooda.world.testresults.suites import (
     TOTAL,
     Counts,
     RunnerReport,
+    TestStatus,
     detail,
     number,
     rest_passed,

@@ -5,7 +5,7 @@ from collections import Counter
 
 from rooda.world.testresults.output_lines import OutputLine
 from rooda.world.testresults.parser import RuleParser, on
-from rooda.world.testresults.suites import FAILED, OTHER, PASSED, SKIPPED, Counts, counted, tally
+from rooda.world.testresults.results import FAILED, OTHER, PASSED, SKIPPED, Counts, counted, tally
 
 # -- cargo -------------------------------------------------------------------------------------
 

@@ -4,8 +4,16 @@ import re
 
 from rooda.world.testresults.output_lines import OutputLine
 from rooda.world.testresults.parser import RuleParser, on
-from rooda.world.testresults.results import TestStatus
-from rooda.world.testresults.suites import FAILED, PASSED, SKIPPED, TOTAL, Counts, counted, tally
+from rooda.world.testresults.results import (
+    FAILED,
+    PASSED,
+    SKIPPED,
+    TOTAL,
+    Counts,
+    TestStatus,
+    counted,
+    tally,
+)
 
 # -- cucumber ----------------------------------------------------------------------------------
 
