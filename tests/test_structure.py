@@ -111,7 +111,7 @@ def test_rows_of_a_package_have_its_numbers(tmp_path: Path) -> None:
     assert rows["modules"] == "3"
     assert rows["lines of code"] == "72"
     assert rows["records that have a fact of an iteration (mean)"] == "2.0"
-    assert rows["  IterationRow (31) and Shown (30)"] == "30 fields"
+    assert rows[f"  {FACTS} (31) and Shown (30)"] == "30 fields"
 
 
 def test_table_has_two_columns() -> None:

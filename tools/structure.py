@@ -23,7 +23,7 @@ from typing import NamedTuple
 SOURCE = Path(__file__).parents[1] / "src" / "rooda"
 LARGE = 30  # a record with more fields is listed with the records that it copies
 SHARED = 10  # fields with the same name in two records; fewer are a coincidence
-FACTS = "IterationRow"  # the record whose fields are the facts of an iteration
+FACTS = "IterationFacts"  # the record of what is known of an iteration
 RECIPES = ("StopRule", "WaitKind", "FailureKind")
 _ROUNDS = 7
 _SCRIPT = Path(sysconfig.get_path("scripts")) / "rooda"
