@@ -42,8 +42,9 @@ def test_state_folder_that_is_a_symlink_is_not_followed(workspace: Workspace, wh
     target = workspace.path / "src"
     target.mkdir(mode=0o755)
     (target / "prompt.md").write_text("mine")
-    link = f"rm -rf $STATE; ln -s {target} $STATE"
+    link = f"rm -rf {workspace.state}; ln -s {target} {workspace.state}"
     if when == "before":
+        workspace.state.parent.mkdir(parents=True)
         subprocess.run(["sh", "-c", link], cwd=workspace.path, check=True)
     done = workspace.work(workspace.agents(f"{NOTED}; {link}", SUCCESS))
     assert (target / "prompt.md").read_text() == "mine"
@@ -51,7 +52,7 @@ def test_state_folder_that_is_a_symlink_is_not_followed(workspace: Workspace, wh
     assert target.stat().st_mode & 0o777 == 0o755
     if when == "before":
         assert done.code == 1
-        assert ".rooda is not a folder" in done.err
+        assert "is a symbolic link; move it away" in done.err
     else:
         assert done.code == 0, "the run continues with a temporary file"
         assert "WARN: The state folder can't be written" in done.err
@@ -61,8 +62,8 @@ def test_file_in_place_of_the_state_folder_is_named(workspace: Workspace) -> Non
     workspace.write(str(workspace.state), "in the way")
     done = workspace.work("true")
     assert done.code == 1
-    assert ".rooda is not a folder" in done.err
-    assert "Move it away" in done.err
+    assert f"{workspace.state}, which is not a folder" in done.err
+    assert "Set ROODA_STATE_HOME" in done.err
 
 
 def test_agent_that_deletes_the_state_folder_gets_its_next_prompt(workspace: Workspace) -> None:

@@ -87,9 +87,13 @@ def nearest_folder(state: StateFolder) -> Path:
 def make_folders(state: StateFolder, place: str = "") -> str:
     """Create a folder within the state folder with the folders above it, and return its path.
 
-    Each iteration does this for each of its files, so a folder that is there costs a single `stat`.
+    Each iteration does this for each of its files, so a folder that is there costs two system
+    calls. In a slot of a fleet an agent can put a link in place of the record: rooda does not
+    follow it, because the folder behind it may be the user's.
     """
     folder = f"{state}/{place}" if place else str(state)
+    if os.path.islink(state):  # noqa: PTH114 - text is faster here
+        raise OSError(errno.ELOOP, "is a symbolic link; move it away", str(state))
     if not os.path.isdir(folder):  # noqa: PTH112 - text is faster here
         if os.path.lexists(state) and not state.is_dir():
             raise OSError(errno.EEXIST, "is not a folder; move it away", str(state))

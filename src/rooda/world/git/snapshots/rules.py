@@ -13,7 +13,7 @@ from rooda.world.files.beneath import Beneath
 from rooda.world.files.plain_files import read_plain_file
 from rooda.world.git.git import Git
 from rooda.world.git.snapshots.marks import RuleFile
-from rooda.world.state.folder import StateFolder
+from rooda.world.state.folder import StateFolder, make_folders
 from rooda.world.state.home import OLD_FOLDER
 from rooda.world.tools import Tools
 
@@ -68,7 +68,7 @@ class IgnoreRules:
 
         Raises GitError, and OSError if there is no room for the copies.
         """
-        self._state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folders(self._state)
         folder = tempfile.mkdtemp(prefix="rules-", dir=self._state)
         try:
             return self._asked(Path(folder), names)

@@ -20,7 +20,7 @@ from msgspec import Struct
 from rooda.world.files.plain_files import read_plain_file
 from rooda.world.git.git import Git, GitError, GitStoppedError
 from rooda.world.git.snapshots.packs import TEMPORARY, PackWriter
-from rooda.world.state.folder import SNAPSHOTS, STORE, StateFolder
+from rooda.world.state.folder import SNAPSHOTS, STORE, StateFolder, make_folders
 from rooda.world.tools import Tools
 
 # What a tree of git can't store about a snapshot: it is in the message of its commit, as JSON.
@@ -128,6 +128,7 @@ class Store:
     """The store in the state folder of a work tree. Who writes to it holds the tree's lock."""
 
     def __init__(self, state: StateFolder, tools: Tools) -> None:
+        self._state = state
         self._folder: Path = state / STORE
         self._packs: Path = self._folder / "objects" / "pack"
         self.git = Git(self._folder, tools, {"GIT_DIR": str(self._folder)}, _SETTINGS)
@@ -160,7 +161,7 @@ class Store:
         """
         try:
             for name in ("", *_FOLDERS):
-                (self._folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_folders(self._state, f"{STORE}/{name}".rstrip("/"))
             if self._config() not in _CONFIG.values():
                 _write(self._folder / "config", _CONFIG.get(algorithm, _CONFIG["sha1"]))
             if _content(self._folder / "HEAD") != _HEAD:
