@@ -179,10 +179,11 @@ class StopRow(Struct, frozen=True):
     the log if it is not that of the status. `story` is what happened, for `rooda show` and the
     report; `views/wording/sentences.py` knows its facts. `doubt` takes the place of the sentence
     if `{tasks}` are open: the run is a success by the word of the agent alone. `next` is how the
-    user continues the run.
+    user continues the run. `recounts` are the fields of `State` that start again from their
+    defaults when the user resumes an aborted run.
 
     `is_claim`: the agent signaled that the work is done. `is_break`: in a fleet, the run usually
-    continues by itself. `is_recounted`: a resumed run counts from 0 what this rule counts.
+    continues by itself.
     """
 
     name: str
@@ -197,9 +198,9 @@ class StopRow(Struct, frozen=True):
     story: str = "{sentence} {reason}"
     doubt: str = ""
     next: NextStep = NextStep()
+    recounts: tuple[str, ...] = ()
     is_claim: bool = False
     is_break: bool = False
-    is_recounted: bool = False
 
     @property
     def is_good(self) -> bool:
@@ -332,6 +333,7 @@ class StopRule(StrEnum):
         "The agent signaled again and again that the work is done, but it is not.",
         settings=FailureKind.NOT_DONE.row.settings,
         exit_code="last_failure",
+        recounts=("refusals",),
         is_claim=True,
     )
     BLOCKED_TASKS = StopRow(
@@ -351,7 +353,7 @@ class StopRule(StrEnum):
         reason="{failures} in a row{last}",
         line="ERROR: Aborting after {failures} ({completed})",
         story="{failures} in a row reached {threshold}. Nothing ran after {time}.",
-        is_recounted=True,
+        recounts=("consecutive_failures", "backoffs"),
     )
     STALL = StopRow(
         "stall",
@@ -359,7 +361,7 @@ class StopRule(StrEnum):
         _stall,
         "Too many iterations in a row got nowhere.",
         settings=("stall_threshold",),
-        is_recounted=True,
+        recounts=("idle",),
     )
     ONCE = StopRow(
         "once",
@@ -404,6 +406,7 @@ class StopRule(StrEnum):
         "The agent's usage limit is reached, and the run does not wait (any longer) for it.",
         settings=FailureKind.LIMIT.row.settings,
         exit_code="last_failure",
+        recounts=("limited",),
         is_break=True,
     )
     MAX_OUTAGE_WAIT = StopRow(

@@ -15,7 +15,7 @@ from rooda.base.problems import InvalidInput, Problem
 from rooda.loop.next_steps import RunCommands, resuming
 from rooda.loop.result import Iteration
 from rooda.loop.state import Limits, State, Status, limits_of
-from rooda.loop.stops import Stop, reason_of, stop
+from rooda.loop.stops import Stop, StopRule, reason_of, stop
 from rooda.plan.plan import Plan
 from rooda.plan.settings.settings import GIT_BRANCH, GIT_COMMIT, GIT_PUSH
 from rooda.record.json_objects import iteration_of, last_attempts
@@ -67,7 +67,7 @@ def _resume(plan: Plan, wanted: str, reader: RecordReader, given: RunCommands | 
         raise nothing_to_resume(f"run {row.run} ended as success", new_run(commands.start))
     limits = limits_of(plan)
     found = stop(state, limits)
-    if found is not None and found.rule.row.is_recounted:
+    if found is not None and found.rule.row.recounts:
         # The run was interrupted just before this rule would have aborted it.
         state = _recounted(state)
         found = stop(state, limits)
@@ -157,7 +157,9 @@ def restored(row: RunRow) -> State:
 
 
 def _recounted(state: State) -> State:
-    return replace(state, consecutive_failures=0, idle=0, limited=(), backoffs=0, refusals=0)
+    """Return the state without what the stop rules have counted."""
+    new, names = State(), [name for rule in StopRule for name in rule.row.recounts]
+    return replace(state, **{name: getattr(new, name) for name in names})
 
 
 def _used_up(
