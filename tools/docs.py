@@ -3,10 +3,9 @@
 import ast
 import inspect
 import io
-import re
 import tokenize
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from tokenize import COMMENT
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -34,6 +33,7 @@ from rooda.loop.iteration_facts import IterationFacts, Segment
 from rooda.loop.result import IterationResult
 from rooda.loop.run_facts import RunFacts
 from rooda.loop.stops import StopRule
+from rooda.loop.wait_kinds import WaitKind
 from rooda.loop.waits import AgentHold
 from rooda.plan.settings.setting import Setting
 from rooda.plan.settings.settings import SETTINGS
@@ -240,6 +240,13 @@ def stop_rules_table() -> str:
     return "\n".join(rows)
 
 
+def wait_kinds_table() -> str:
+    """One row a kind of wait."""
+    rows = ["| kind | the run waits | in tables |", "|---|---|---|"]
+    rows += [f"| `{kind}` | {kind.target('WHAT', '')} | {kind.row.label} |" for kind in WaitKind]
+    return "\n".join(rows)
+
+
 def sandbox_table() -> str:
     """One row an agent CLI: what it gets in the sandbox."""
     rows = [
@@ -268,22 +275,27 @@ def _keys(settings: Sequence[str]) -> str:
     return ", ".join(f"`{key}`" for key in settings)
 
 
-GENERATED = {
-    "reference/configuration.md": ("settings", settings_table),
-    "reference/events.md": ("events", events_pages),
-    "reference/agents.md": ("failure kinds", failure_kinds_table),
-    "reference/record.md": ("stop rules", stop_rules_table),
-    "reference/sandbox-agents.md": ("sandbox", sandbox_table),
-    "reference/selftest.md": ("trials", trials_table),
+GENERATED: Mapping[str, Mapping[str, Callable[[], str]]] = {
+    "reference/configuration.md": {"settings": settings_table},
+    "reference/events.md": {"events": events_pages},
+    "reference/agents.md": {"failure kinds": failure_kinds_table},
+    "reference/record.md": {"stop rules": stop_rules_table, "waits": wait_kinds_table},
+    "reference/sandbox-agents.md": {"sandbox": sandbox_table},
+    "reference/selftest.md": {"trials": trials_table},
 }
 
 
 def updated(name: str) -> str:
-    """A page with its generated part as it should be."""
-    mark, make = GENERATED[name]
+    """A page with its generated parts as they should be."""
     text = (DOCS / name).read_text(encoding="utf-8")
-    pattern = re.compile(rf"(<!-- {mark}: made by `make docs` -->\n).*?(<!-- end -->)", re.DOTALL)
-    return pattern.sub(lambda match: f"{match[1]}\n{make()}\n\n{match[2]}", text)
+    for mark, make in GENERATED[name].items():
+        head = f"<!-- {mark}: made by `make docs` -->\n"
+        before, found, rest = text.partition(head)
+        if not found:
+            raise ValueError(f"{name} has no part {mark}")
+        _, end, after = rest.partition("<!-- end -->")
+        text = f"{before}{head}\n{make()}\n\n{end}{after}"
+    return text
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from rooda.loop.iteration import STAGES
 from support.tables import each_row
 
 ROOT = Path(__file__).parents[2]
@@ -33,3 +34,10 @@ def test_picture_has_every_room_and_its_folders() -> None:
             shown[room[1]] = set()
         shown[[*shown][-1]] |= set(re.findall(r"(\w+)/", line[12:]))
     assert shown == {room: folders_in(ROOMS / room) for room in folders_in(ROOMS)}
+
+
+def test_table_of_an_iteration_has_every_stage_and_no_other() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text().partition("| stage |")[2].partition("\n\n")[0]
+    rows = [line.split("|")[1] for line in text.splitlines()[2:]]
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert named == {stage.__name__ for stage in STAGES}

@@ -15,6 +15,7 @@ from _pytest.mark import ParameterSet
 from msgspec import Struct
 
 from rooda.base.event import EVENTS, Event, LogLevel
+from rooda.loop.stops import StopRule
 from support.happenings import SAMPLES, written
 from support.states import state_of
 from support.tables import each_row
@@ -294,3 +295,9 @@ def test_examples_print_what_the_page_shows(page: Path) -> None:
     text = page.read_text()
     new = examples.updated(text)
     assert examples.stable(new) == examples.stable(text), "run `make docs`"
+
+
+def test_guide_says_what_to_do_after_every_stop_rule() -> None:
+    table = (docs.DOCS / "guide/why-it-stopped.md").read_text().partition("\nIf rooda itself")[0]
+    missing = [str(rule) for rule in StopRule if f"`{rule}`" not in table]
+    assert not missing

@@ -63,7 +63,7 @@ class Golden:
             self._file.write_text(f"{text}\n")
         expected = json.loads(self._file.read_text())
         wrong = list(_differences(self._found, expected))
-        assert not wrong, "\n".join(wrong)
+        assert not wrong, "\n".join([*wrong, "ROODA_WRITE_GOLDEN=1 writes the file again"])
 
     def _plain(self, value: Any, name: str = "") -> Any:
         """Return the value without what changes; a key stays, with the type of its value."""

@@ -83,7 +83,7 @@ class RecordedWait(Struct, frozen=True):
     """A wait of a run: the fields of the event `wait_started`, and how long it lasted."""
 
     iteration: int
-    kind: str  # limit, outage, backoff
+    kind: str  # a name of `WaitKind`; other versions may know others
     what: str  # the agent, or the failure before a backoff
     reason: str
     until: str  # local time, ISO 8601

@@ -119,11 +119,11 @@ class AgentChanged(Event, frozen=True):
 
 
 class WaitStarted(Event, frozen=True):
-    """The run waits: for the end of a limit or of an outage, for disk space, or before a retry."""
+    """The run waits before its next iteration."""
 
     level = LogLevel.WARN
     iteration: int  # the number of the next iteration
-    kind: WaitKind  # `limit`, `outage`, `backoff` or `disk`
+    kind: WaitKind  # see [record.md](record.md#what-a-run-waits-for)
     what: str  # the agent, before the next try the kind of the failure, else what needs disk space
     reason: str  # what the agent said, or how much disk space is free where
     until: datetime  # when the wait ends
@@ -179,7 +179,7 @@ class StillWaiting(Event, frozen=True):
     """The run still waits."""
 
     iteration: int  # the number of the next iteration
-    kind: WaitKind  # `limit`, `outage`, `backoff` or `disk`
+    kind: WaitKind  # see [record.md](record.md#what-a-run-waits-for)
     left: float  # how many seconds are left
 
     def describe(self) -> Message:
@@ -191,7 +191,7 @@ class WaitEnded(Event, frozen=True):
 
     text_level = LogLevel.DEBUG
     iteration: int  # the number of the next iteration
-    kind: WaitKind  # `limit`, `outage`, `backoff` or `disk`
+    kind: WaitKind  # see [record.md](record.md#what-a-run-waits-for)
     seconds: float  # how many seconds it waited
     is_over: bool = True  # the time has passed; false: a signal, `rooda stop` or a limit ended it
 
