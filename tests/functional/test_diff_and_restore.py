@@ -123,7 +123,8 @@ def test_each_iteration_can_be_shown_and_restored(repo: Workspace, rooda: Rooda)
     for number in (2, 0, 1, 3):
         done = rooda("restore", str(number))
         assert done.code == 0, done.err
-        assert f"Restored the work tree of iteration {number} (" in done.out
+        state = f"of iteration {number}" if number else "from before the run"
+        assert f"Restored the work tree {state} (" in done.out
         assert now() == trees[number], number
     assert state_of_user(repo) == git_before
     programs = dict(modes(aside / "1"))

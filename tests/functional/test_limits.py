@@ -58,7 +58,7 @@ def test_wait_for_a_limit_is_logged_and_retries_the_same_iteration(
     assert "usage limit of claude" in log[2]
     assert log[3].startswith("WARN: Usage limit of claude: waiting until ")
     assert done.err.count(words) == 1, "the line below"
-    assert "Going on" not in done.err
+    assert "Wait over" not in done.err
     assert log[4].startswith("Iteration 1/1 starting")
     assert claude.starts == 2
 

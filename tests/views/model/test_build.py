@@ -448,6 +448,20 @@ def test_the_diff_of_the_whole_run_has_what_is_not_committed() -> None:
     assert whole.why == "Review the whole run, also what is not committed"
 
 
+def test_commit_of_the_agent_may_lack_the_work_of_an_earlier_iteration() -> None:
+    """A commit of rooda has all of it."""
+    left = failed(1, "verify", "verify failed: exit code 2", verify=checked(1, "exit code 2"))
+    for commit, commits, expected in (
+        (None, 1, f"rooda diff {RUN}"),
+        (Committed(2, sha(2), "x"), None, "git diff"),
+    ):
+        rows = [left, iteration(2, commit=commit, commits=commits)]
+        found = summary(night(), *rows).next_commands
+        (whole,) = [one for one in found if " diff " in one.command]
+        assert whole.command.startswith(expected)
+        assert whole.why.startswith("Review the whole run")
+
+
 def test_the_diff_of_an_iteration_is_named_where_it_shows_what_is_odd() -> None:
     """A process that the agent left running is in no diff."""
     left = iteration(1, results(9), cleaned_up=(NamedProcess(7, "sleep 600"),))

@@ -359,7 +359,7 @@ def test_formats_of_durations(seconds: float, shown: str) -> None:
         (VerifyEnded(1, "make test", 0, "", 1.0, ""), "Verified command="),
         (Committed(1, "46e7c5b", "Add it"), "Committed commit=46e7c5b"),
         (Pushed(1, "origin", "main", "46e7c5b"), "Pushed branch=main"),
-        (WaitEnded(1, WaitKind.LIMIT, 5.0), "Going on waited=5.0s"),
+        (WaitEnded(1, WaitKind.LIMIT, 5.0), "Wait over waited=5.0s"),
     ],
 )
 def test_step_of_an_iteration_is_a_debug_line_in_text_only(event: Event, words: str) -> None:

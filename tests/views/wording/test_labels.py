@@ -55,7 +55,11 @@ def test_share_is_a_whole_number_of_percent(seconds: float, total: float, words:
 @each_row(
     "seconds,words",
     [
-        (0.4, "0s"),
+        (0, "0s"),
+        (0.4, "0.4s"),
+        (9.44, "9.4s"),
+        (9.6, "9.6s"),
+        (10.4, "10s"),
         (59, "59s"),
         (60, "1m"),
         (61, "1m01s"),

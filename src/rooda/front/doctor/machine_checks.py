@@ -223,7 +223,8 @@ def check_sandbox(values: Values, tools: Tools, working_dir: Path) -> Iterator[F
     """Check the sandbox that the settings choose, and whether bubblewrap works here."""
     kind = values[SANDBOX_KIND]
     if kind == SandboxKind.NONE:
-        yield Finding("sandbox", Mark.OK, f"no sandbox is on: {NO_SANDBOX}", "Set loop.sandbox")
+        advice = "To hold it, set loop.sandbox.kind to bwrap (Linux) or command"
+        yield Finding("sandbox", Mark.OK, f"no sandbox is on: {NO_SANDBOX}", advice)
     elif kind == SandboxKind.COMMAND:
         yield Finding("sandbox", Mark.OK, f"programs run behind `{values[SANDBOX_COMMAND]}`")
     is_chosen = kind == SandboxKind.BWRAP

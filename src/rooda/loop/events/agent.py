@@ -196,5 +196,5 @@ class WaitEnded(Event, frozen=True):
     is_over: bool = True  # the time has passed; false: a signal, `rooda stop` or a limit ended it
 
     def describe(self) -> Message:
-        words = "Going on" if self.is_over else "Waiting no longer"
+        words = "Wait over" if self.is_over else "Waiting no longer"
         return say(words, waited=format_duration(self.seconds), iteration=self.iteration)

@@ -96,7 +96,7 @@ FAILURE_THRESHOLD = setting("failure_threshold", Integer(1), 3, RUN,
 STALL_THRESHOLD = optional("stall_threshold", Integer(1), None, RUN,
     "Abort after this many iterations in a row without progress")
 MIN_FREE_DISK = optional("min_free_disk", Size(0), 1024 * MB, RUN,
-    "Free disk space that a run needs: to start, and to go on (it waits at most max_outage_wait)")
+    "Free disk space that a run needs to start and to continue (it waits at most max_outage_wait)")
 KEEP_AWAKE = setting("keep_awake", AutoBoolean(), "auto", RUN,
     "Keep the machine from sleeping during a run (auto: if systemd-inhibit or caffeinate can)")
 AI_CMD = optional("ai_cmd", Text(), None, AGENT,
@@ -224,7 +224,7 @@ PROTECT_PATHS = setting("protect.paths", PathPatternList(), (), GIT,
     flag="--protect",
     fix="Write a list of names or paths in the work tree, such as ['.github/', 'tests/**/*.snap']")
 PROTECT_ON_CHANGE = setting("protect.on_change", OneOf(("restore", "fail", "warn")), "restore", GIT,
-    "If a protected file changed: restore it and go on, fail the iteration, or only warn")
+    "If a protected file changed: restore it and continue, fail the iteration, or only warn")
 
 # -- hooks -------------------------------------------------------------------------------------
 

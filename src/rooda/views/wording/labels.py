@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from rooda.base.numbers import money
-from rooda.base.times import HOUR, MINUTE
+from rooda.base.times import HOUR, MINUTE, format_duration
 from rooda.loop.wait_kinds import WaitKind
 from rooda.record.rows import moment_of
 from rooda.views.model.summary import RunSummary, SpanKind
@@ -78,8 +78,10 @@ def day(text: str | None) -> str:
 
 
 def brief_duration(seconds: float) -> str:
-    """Return a duration with two units at most: `7h39m`, `12m`, `45s`."""
+    """Return a duration with two units at most: `7h39m`, `12m`, `45s`, `0.4s`."""
     whole = round(seconds)
+    if seconds < 10 and seconds != whole:  # noqa: PLR2004 - a tenth still matters
+        return format_duration(seconds)
     if whole < MINUTE:
         return f"{whole}s"
     if whole < HOUR:

@@ -111,8 +111,13 @@ def _git_commands(run: RunSummary, *, can_diff: bool) -> Iterator[NextCommand]:
 
 
 def _is_work_left_uncommitted(run: RunSummary) -> bool:
-    """Return whether an iteration after the last commit changed files."""
+    """Return whether files may be changed that no commit of the run has.
+
+    A commit of rooda has all that the run changed; one of the agent may have only its own part.
+    """
     for one in reversed(run.iterations):
-        if one.commits or one.files:
-            return not one.commits
+        if one.commit:
+            return False
+        if one.files and not one.commits:
+            return True
     return False

@@ -376,7 +376,8 @@ def restore(session: CliContext, /, *, words: tuple[str, ...]) -> int:
             snapshots.forget_older(UNDO, (now - _UNDO_AGE - timedelta(days=1)).timestamp())
     changes = found.changes
     changed = sum(map(len, (changes.created, changes.modified, changes.deleted))) if changes else 0
-    what = f"what {wanted} had kept" if is_undo else f"the work tree of iteration {wanted}"
+    state = f"of iteration {wanted}" if wanted.strip("0") else "from before the run"
+    what = f"what {wanted} had kept" if is_undo else f"the work tree {state}"
     click.echo(f"Restored {what} ({count(changed, 'file')} changed).")
     if secrets := [name for name in _brought_back(changes) if looks_like_a_secret(name)]:
         click.echo(f"Brought back files that look like secrets: {one_line(', '.join(secrets))}")
