@@ -229,7 +229,7 @@ def suggestion(kind: FailureKind, end: Exit, printed: int, *, is_shown: bool = F
     if kind.row.advice:
         return kind.row.advice
     if not printed:
-        return "It printed nothing: run the command by hand"
+        return "Run the command by hand: it printed nothing"
     return (
         "Read its output above"
         if is_shown

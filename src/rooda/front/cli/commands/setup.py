@@ -119,13 +119,15 @@ def _init_report(proposals: Proposals, text: str) -> Iterator[str]:
     elif proposals.agents:
         yield f"Agent: {found}, the only one that was found. Change it in {agent}"
     else:
-        yield f"Agent: none found. Install one (`rooda doctor` says how), then name it in {agent}"
+        yield "Agent: none found. Install one (`rooda doctor` says how)"
+        yield f"  Then remove the # in {agent}, and name it there"
     if proposals.tests:
         one = proposals.tests[0]
         yield f"Tests: `{one.command}` ({one.reason}), not in use yet"
         yield f"  Remove the # in {verify}: then an iteration fails if the tests fail"
     else:
-        yield f"Tests: none found. Name the command that tests your project in {verify}"
+        yield "Tests: none found"
+        yield f"  Remove the # in {verify}, and name the command that tests your project there"
     protect = f"lines {line_of(text, 'protect')} and {line_of(text, 'paths')}"
     yield f"Protect: {first_names(proposals.protect)}, not in use yet"
     yield f"  Remove the # in {protect}: then rooda restores them if an agent changes them"
