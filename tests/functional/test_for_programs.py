@@ -78,6 +78,10 @@ def test_the_record_of_a_run_can_be_apart_from_its_work_tree(
         assert (read.code, row.run in read.out) == (0, True), (words, read)
     assert "+more" in tree.inside("diff", "--record", str(apart)).out
     refused(tree.inside("show", "--record", str(tmp_path)), f"there is no record in {tmp_path}")
+    refused(tree.inside("history", "--all", "--record", str(apart)), "--all", "one of them alone")
+    link = tmp_path / "link"
+    link.symlink_to(apart)
+    assert str(apart / "runs" / row.run) in tree.inside("report", "--record", str(link)).out
 
 
 @pytest.mark.long

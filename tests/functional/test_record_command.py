@@ -4,6 +4,7 @@ import contextlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -187,6 +188,32 @@ def test_forget_is_refused_while_a_run_is_at_work(recorded: Workspace) -> None:
     refused(command(recorded, "forget", "--yes"), "a run is at work")
     lock.close()
     assert recorded.state.exists()
+
+
+def test_forget_is_refused_if_a_run_starts_before_the_answer(
+    recorded: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locks = []
+
+    def confirm(_: str, **__: object) -> bool:
+        locks.append(Lock(recorded.path, state=recorded.state))
+        return True
+
+    terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("rooda.front.cli.commands.record.sys", terminal)
+    monkeypatch.setattr("click.confirm", confirm)
+    refused(command(recorded, "forget"), "a run is at work")
+    locks[0].close()
+    assert recorded.state.exists()
+
+
+def test_forget_leaves_a_link_in_place_of_the_state_folder_and_names_it(
+    recorded: Workspace,
+) -> None:
+    target = recorded.state.rename(recorded.state.with_name("elsewhere"))
+    recorded.state.symlink_to(target)
+    refused(command(recorded, "forget", "--yes"), f"{recorded.state} can't be deleted", "link")
+    assert (target / "rooda.db").is_file()
 
 
 def test_record_of_a_fleet_is_not_deleted_or_moved_while_a_worker_is_at_work(

@@ -10,6 +10,7 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from rooda.loop.next_steps import RunCommands, earlier_commands
 from rooda.record.given_flags import GivenFlags
 from rooda.record.reader import RecordReader
 from rooda.record.rows import IterationRow, RunRow
@@ -40,6 +41,7 @@ def run(cost: float | None = None) -> RunRow:
         workspace="/w",
         command=command,
         given=given,
+        commands=RunCommands("rooda work").named("api"),
         cost=cost,
     )
 
@@ -94,6 +96,16 @@ def test_an_exported_run_has_no_secret_and_nothing_of_its_machine(tmp_path: Path
     given = found["run"][-1]["given"]
     assert given["flags"] == [["--max-iterations", "5"]]
     assert given["left_out"] == ["--ai-cmd", "--env A"]
+
+
+def test_the_commands_of_a_run_do_not_come_from_the_document(tmp_path: Path) -> None:
+    found = document(tmp_path)
+    assert "commands" not in found["run"][-1]
+    evil = "rooda loop x.md --ai-cmd 'touch /x'"
+    found["run"][-1]["commands"] = {"start": evil, "resume": evil, "then": evil}
+    import_run(state_of(tmp_path / "b"), json.dumps(found).encode())
+    row = RecordReader(state_of(tmp_path / "b")).run("api")
+    assert row.known_commands == earlier_commands(row.procedure, "api")
 
 
 def test_the_run_of_another_name_and_files_of_the_record_stay(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 from rooda.world.git.snapshots.snapshots import LARGEST, Snapshots
 from rooda.world.git.snapshots.tree_changes import Changes, TreeScan
 from rooda.world.state.folder import StateFolder
+from rooda.world.state.home import state_folder_name
 from rooda.world.tools import Tools
 from support.states import state_of
 
@@ -132,7 +133,7 @@ class Repo:
     @property
     def state(self) -> StateFolder:
         """The folder for the snapshots, beside the work tree."""
-        return StateFolder(self.path.with_name(f"{self.path.name}.state"))
+        return StateFolder(self.path.with_name(state_folder_name(self.path)))
 
     def files_of(self, snapshot: TreeScan) -> Walk:
         """Return the files of a snapshot, as git lists them."""

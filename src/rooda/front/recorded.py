@@ -1,5 +1,6 @@
 """The record of the current folder, for commands that read it."""
 
+import os
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -33,7 +34,8 @@ _ITERATION = re.compile(r"[0-9]{1,6}")
 
 def _choose(ctx: click.Context, _: click.Parameter, folder: str | None) -> None:
     if folder is not None:
-        ctx.meta[_CHOSEN] = StateFolder(Path(folder).absolute())
+        # As a run with `--record` finds it: rooda follows no link in place of a state folder.
+        ctx.meta[_CHOSEN] = StateFolder(Path(os.path.realpath(folder)))
 
 
 RECORD = click.option(
@@ -45,6 +47,12 @@ RECORD = click.option(
 )
 
 
+def chosen_record() -> StateFolder | None:
+    """Return the folder with the record that the user named (`RECORD`); None if there is none."""
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.meta.get(_CHOSEN)
+
+
 def place_here(root: Path | None = None) -> RecordPlace:
     """Return the record of the current folder, or of a project's root. Raises InvalidInput.
 
@@ -53,8 +61,7 @@ def place_here(root: Path | None = None) -> RecordPlace:
     """
     world = this_world()
     folder = root or world.folder
-    context = click.get_current_context(silent=True)
-    if context is not None and (chosen := context.meta.get(_CHOSEN)) is not None:
+    if (chosen := chosen_record()) is not None:
         if not has_record(chosen):
             raise InvalidInput([Problem(f"there is no record in {chosen}")])
         return RecordPlace(world.workspace(), chosen)

@@ -39,7 +39,7 @@ class RunCommands(Struct, frozen=True):
 
     @property
     def make_sense(self) -> bool:
-        """Whether rooda can have written them: an agent or a document may have changed them."""
+        """Whether rooda can have written them: an agent without a sandbox may have changed them."""
         return all(_is_own(text) for text in (self.start, self.resume, self.then) if text)
 
 

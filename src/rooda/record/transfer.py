@@ -53,7 +53,8 @@ FORMAT, VERSION = "rooda-run", 1
 LARGEST: Final = 32 * 1024 * 1024  # bytes of a document
 _LARGEST_LIST: Final = 8 * 1024 * 1024  # bytes of the list of untracked files
 _ENDS = ("success", "max-iters", "aborted", INTERRUPTED)
-# What names a process, a machine or a place: it means nothing elsewhere.
+# What names a process, a machine or a place: it means nothing elsewhere. The commands follow from
+# the procedure: a document could name any others, and rooda offers them to the user.
 _PRIVATE: Mapping[str, Any] = {
     "pid": 0,
     "pid_started": 0.0,
@@ -63,6 +64,7 @@ _PRIVATE: Mapping[str, Any] = {
     "pid_namespace": None,
     "repository": None,
     "pruned": None,
+    "commands": None,
 }
 
 
@@ -188,7 +190,7 @@ def import_run(state: StateFolder, data: bytes, started: StartedAs | None = None
     if started is not None:
         if name != started.run:
             raise TransferError(f"the document has the run {name}, and not {started.run}")
-        known = replace(found.run, procedure=started.procedure, given=started.given, commands=None)
+        known = replace(found.run, procedure=started.procedure, given=started.given)
         found = replace(found, run=known)
     _refuse_active(state, name)
     troubles: list[str] = []

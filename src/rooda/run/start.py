@@ -114,7 +114,10 @@ def start_run(
         plan.tools.runner.inherit()
         runner = closing.enter_context(plan.tools.runner)
         runner.name, runner.token = lock.run, lock.token
-        left, switched = take_over_left(plan, resumed=resumed is not None), switch_branch(plan)
+        left, switched = (
+            closing.enter_context(take_over_left(plan, resumed=resumed is not None)),
+            switch_branch(plan),
+        )
         sandbox, pin = open_sandbox(plan), Pin.of(plan.working_dir, plan.tools)
         for opened in (sandbox, pin):
             if opened is not None:

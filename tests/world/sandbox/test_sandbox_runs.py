@@ -144,6 +144,35 @@ def test_run_after_a_killed_one_takes_over_its_commits_before_it_looks_for_uncom
     assert git(tree, "status", "--porcelain", "--untracked-files=no") == ""
 
 
+@pytest.mark.real
+def test_refused_start_names_the_commits_of_a_killed_run_that_it_has_kept(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    require_bwrap()
+    repository(workspace)
+    tree = workspace.path
+    script = "echo agent > b; git add b; git commit -qm agent; echo up > up; sleep 60"
+    agent = workspace.agent(f"cat > /dev/null; {script}")
+    (tree / "a").write_text("a\n")
+    workspace.config(PROCEDURE)
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "start", "--no-verify")
+    args = ("--ai-cmd", agent, "-n", "1", "--sandbox", "bwrap", "--commit", "--no-push")
+    running = nursery.start(workspace, "work", *args)
+    wait_for(tree / "up")
+    running.signal(signal.SIGKILL)
+    running.finish(60)
+    git(tree, "commit", "-q", "--allow-empty", "-m", "user", "--no-verify")
+    (tree / "a").write_text("changed by the user\n")
+    done = workspace.rooda("work", *args, timeout=120)
+    assert done.code == 1
+    assert "uncommitted" in done.err
+    (kept,) = git(
+        tree, "for-each-ref", "--format=%(refname:short)", "refs/heads/rooda-kept/*"
+    ).splitlines()
+    assert kept in done.err
+
+
 @pytest.mark.real(rows=1)
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_signal_to_rooda_leaves_no_process_in_the_sandbox(

@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from rooda.world.git.snapshots.snapshots import Snapshots
+from rooda.world.git.snapshots.takeover import store_to_read
+from rooda.world.state.folder import StateFolder
+from rooda.world.tools import Tools
 from support.gitrepo import Repo, repository, walk
 
 pytestmark = pytest.mark.real
@@ -48,6 +52,18 @@ def test_old_snapshots_are_restored_from_the_store_and_their_refs_are_gone(repo:
     assert walk(repo.path) == before
     assert (repo.path / "secret").stat().st_mode & 0o777 == 0o640
     repo.store("fsck", "--strict")
+
+
+def test_old_snapshots_stay_where_they_are_if_the_user_chose_the_folder_of_the_record(
+    repo: Repo,
+) -> None:
+    old_snapshot(repo, "run/0")
+    chosen, tools = StateFolder(repo.path.with_name("chosen")), Tools(repo.environ, [repo.path])
+    store_to_read(repo.path, chosen, tools)
+    Snapshots.open(repo.path, chosen, tools)
+    assert repo.git("for-each-ref", "--format=%(refname)", "refs/rooda") == "refs/rooda/run/0"
+    assert not chosen.exists()
+    assert repo.open().names("run") == ("0",)
 
 
 def test_old_snapshots_stay_where_they_are_if_a_content_is_missing(repo: Repo) -> None:

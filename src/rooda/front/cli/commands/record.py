@@ -221,10 +221,11 @@ def forget(*, path: str | None, is_sure: bool) -> None:
         question = f"Delete the record of {one_line(str(place.tree))} ({size})?"
         if not click.confirm(question, err=True):
             return
+        _refuse_at_work(place)  # the answer can take hours
     try:
         shutil.rmtree(place.state)
     except OSError as error:
-        message = f"{error.filename or place.state} can't be deleted: {error.strerror}"
+        message = f"{error.filename or place.state} can't be deleted: {error.strerror or error}"
         raise _refused_place(message, "Correct the mode of that folder") from None
     click.echo(f"Deleted the record of {place.tree}.", err=True)
 

@@ -22,6 +22,7 @@ from rooda.front.recorded import (
     RECORD,
     Recorded,
     check_date,
+    chosen_record,
     readable_record,
     shown_path,
     split_words,
@@ -247,6 +248,10 @@ def history(
     for text in (since, until):
         check_date(text)
     if every:
+        if chosen_record() is not None:
+            message = "--all reads the records of all work trees, and --record only one"
+            problem = Problem(message, "Give one of them alone")
+            raise InvalidInput([problem])
         runs = all_runs(masker_here(unmasked=unmasked), limit, wanted)
         workspace = this_world().folder
     else:

@@ -19,6 +19,7 @@ from rooda.world.git.snapshots.packs import TEMPORARY
 from rooda.world.git.snapshots.repository import Repository
 from rooda.world.git.snapshots.store import Permissions, SnapshotNotes, Store, ref
 from rooda.world.state.folder import StateFolder
+from rooda.world.state.home import key_of
 from rooda.world.tools import Tools
 
 _ROOT = "refs/rooda/"
@@ -48,8 +49,12 @@ def store_to_read(tree: Path, state: StateFolder, tools: Tools) -> Store:
 
 
 def take_over(repository: Repository, store: Store) -> None:
-    """Copy old snapshots to the store, and delete their refs; without success, all stays."""
-    if not _may_have_refs(repository):
+    """Copy old snapshots to the store, and delete their refs; without success, all stays.
+
+    They belong to the record of the work tree. A folder that the user chose for the record of a
+    run (`--record`) gets none: `rooda restore` would not find them there.
+    """
+    if not key_of(store.folder.parent) or not _may_have_refs(repository):
         return
     try:
         if old := list(_old_snapshots(repository)):
